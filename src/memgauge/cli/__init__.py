@@ -1,0 +1,1 @@
+"""The command line: thin functions that parse, call and print. Heavy imports stay inside the bodies."""

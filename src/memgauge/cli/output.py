@@ -1,0 +1,26 @@
+"""What every command shares: one JSON document on standard output, tables for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document; NaN and infinities are refused, since other readers cannot read them."""
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table for people: the first column left-aligned, the others right-aligned."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left")
+    for index, name in enumerate(columns):
+        table.add_column(Text(name), justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)

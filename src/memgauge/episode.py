@@ -1,0 +1,125 @@
+"""The vocabulary of experience: observations in order, then the queries about them.
+
+What a system under test may see (`Observation`, `Question`) is kept apart from what only the instrument knows
+(`Query.gold`, `Query.age`, `Episode.length`): the run loop hands over the former and keeps the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+ObservationKind = Literal["symbols", "text", "frame", "session"]
+SymbolArray = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Payoff:
+    """What a right and a wrong answer earn; declining earns 0 (ECCBench, B.8).
+
+    >>> Payoff("B", right=1, wrong=4).break_even
+    Fraction(4, 5)
+    """
+
+    name: str
+    right: int
+    wrong: int
+    """Points lost by a wrong answer (a positive number)."""
+
+    @property
+    def break_even(self) -> Fraction:
+        """Confidence above which answering pays: tau = lambda / (1 + lambda) with lambda = wrong / right."""
+        return Fraction(self.wrong, self.right + self.wrong)
+
+
+ARMS: dict[str, Payoff | None] = {"none": None, "A": Payoff("A", 3, 1), "B": Payoff("B", 1, 4)}
+"""The payoff arms of ECCBench, B.8, and `none`: the question without a payoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One thing to be written: a block of symbols, a text, a frame, or a dated session.
+
+    Text and image are made on demand, so that a long episode costs nothing until somebody looks.
+    """
+
+    kind: ObservationKind
+    symbols: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    """The symbols that it shows, shape [n]; empty where the task has none. Read-only."""
+    render_text: Callable[[], str] | None = None
+    render_image: Callable[[], bytes] | None = None
+
+    @property
+    def text(self) -> str:
+        """The observation in words; comma-separated integers for a block of symbols."""
+        return self.render_text() if self.render_text is not None else ", ".join(map(str, self.symbols.tolist()))
+
+    @property
+    def image(self) -> bytes:
+        """The frame as encoded image bytes. Raises `ValueError` for an observation without a picture."""
+        if self.render_image is None:
+            raise ValueError(f"an observation of kind {self.kind!r} has no picture; read .text or .symbols")
+        return self.render_image()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a system is asked: did this candidate occur? It carries no gold."""
+
+    candidate: SymbolArray
+    """The candidate's symbols, shape [k]; empty where the task asks in words."""
+    payoff: Payoff | None = None
+    """What a right and a wrong answer earn, when the arm says so."""
+    seed: int = 0
+    """For systems that draw: the same for the same question, whatever was asked before it."""
+    words: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The question in words; the candidate as comma-separated integers when the task gives none."""
+        return self.words if self.words is not None else ", ".join(map(str, self.candidate.tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with what only the instrument knows."""
+
+    id: str
+    """Unique within the episode."""
+    question: Question
+    gold: str
+    """The right answer: `yes` or `no` for ECC tasks."""
+    age: float | None = None
+    """How long before the question the evidence was written; None where there is none (negatives)."""
+    age_unit: str | None = None
+    at: int | None = None
+    """How many observations have been written when it is asked; None means all of them."""
+    negatives: str | None = None
+    """How false candidates were drawn: `uniform` or `matched`."""
+    subtype: str | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Observations in order, then the queries about them.
+
+    `observations` is any sequence, so that a task can make each one when it is reached. `fingerprint` is a hash of all
+    that is observed (not of the queries): rows are keyed by it, so that equal episodes resume wherever they came from.
+    """
+
+    id: str
+    task: str
+    split: str
+    """Entropy band or ability."""
+    length: int
+    """In the units of the task (symbols, frames, sessions, tokens). Never told to a system."""
+    observations: Sequence[Observation]
+    queries: tuple[Query, ...]
+    fingerprint: str
+    subtype: str | None = None
