@@ -51,6 +51,8 @@ class Observation:
     kind: ObservationKind
     symbols: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
     """The symbols that it shows, shape [n]; empty where the task has none. Read-only."""
+    lanes: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    """For frames: the conveyor belt of each symbol, shape [n]; empty elsewhere. Read-only."""
     render_text: Callable[[], str] | None = None
     render_image: Callable[[], bytes] | None = None
 
@@ -78,6 +80,10 @@ class Question:
     seed: int = 0
     """For systems that draw: the same for the same question, whatever was asked before it."""
     words: str | None = None
+    lanes: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    """For video: the conveyor belt of each symbol of the candidate, shape [k]; empty elsewhere."""
+    clip: Sequence[Observation] = ()
+    """For video: the candidate as frames."""
 
     @property
     def text(self) -> str:

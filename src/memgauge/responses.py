@@ -92,11 +92,10 @@ def new_row(**values: Any) -> dict[str, Any]:
     return row
 
 
-def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return `rows` with all columns in order, or raise an error that names the column and the row.
+def conform(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return `rows` with all columns in order and of their types.
 
-    Raises `SchemaVersionError` for another schema version, `InputError` for a missing required value, an unknown
-    outcome, an answered or abstained row without `correct`, an error row with one, or a repeated key.
+    Raises `SchemaVersionError` for another schema version, `InputError` for a missing column or a wrong type.
     """
     import polars as pl
 
@@ -112,12 +111,21 @@ def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         raise InputError(f"{source}: not a responses table: column {missing[0]!r} is missing")
     target = schema()
     try:
-        rows = rows.select(
+        return rows.select(
             pl.col(name).cast(kind) if name in rows.columns else pl.lit(None, kind).alias(name)
             for name, kind in target.items()
         )
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{source}: a column has the wrong type: {error}") from error
+
+
+def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return `rows`, or raise an `InputError` that names the row and what is wrong with it.
+
+    Wrong are: a missing required value, an unknown outcome, an answered or abstained row without `correct`, an error
+    row with one, a number out of its range, a repeated key.
+    """
+    import polars as pl
 
     def refuse(bad: pl.Expr, what: str) -> None:
         found = rows.with_row_index("row_number").filter(bad)
@@ -150,23 +158,49 @@ def encode_rows(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "replace") if lines else b""
 
 
+ASK_AGAIN = ("model_error", "judge_error", "unparsed")
+"""Outcomes that say nothing about the memory: a resumed run asks these questions again."""
+
+
 class ResponseLog:
     """The append-only log of a running run: whole lines only, one writer at a time.
 
-    Opening cuts a last line that a killed process left unfinished. `keys` are the rows that are already there.
+    Opening cuts a last line that a killed process left unfinished. `keys` are the rows that need not be asked again,
+    those of a finished table in the same folder among them.
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        import polars as pl
+
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot make the folder {folder}: {error.strerror}") from error
+        self.folder = folder
         self.path = folder / "responses.jsonl"
         self._lock = _lock(folder)
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             _cut_torn_line(self._file)
-            self.keys: set[str] = set(read_log(self.path)["key"].to_list())
+            rows = load_responses(folder)
+            self.keys: set[str] = set(rows.filter(~pl.col("outcome").is_in(ASK_AGAIN))["key"].to_list())
         except BaseException:
             os.close(self._lock)
             raise
+
+    def drop(self, systems: set[str]) -> None:
+        """Drop every row of the named systems."""
+        import polars as pl
+
+        rows = load_responses(self.folder).filter(~pl.col("system").is_in(systems))
+        write_parquet(rows, self.folder / "responses.parquet")
+        os.ftruncate(self._file, 0)
+        self.keys = set(rows.filter(~pl.col("outcome").is_in(ASK_AGAIN))["key"].to_list())
+
+    def finish(self) -> None:
+        """Turn all rows into `responses.parquet` and remove the log. A kill in between loses nothing."""
+        write_parquet(load_responses(self.folder), self.folder / "responses.parquet")
+        self.path.unlink()
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append rows; they are on their way to the disk when this returns."""
@@ -262,7 +296,8 @@ def read_log(path: Path) -> pl.DataFrame:
 def load_responses(path: Path) -> pl.DataFrame:
     """Read responses from a run folder, a `.parquet` or a `.jsonl` file, and check them.
 
-    In a run folder the log and the finished table are read together, so that an unfinished run can be looked at.
+    In a run folder the log and the finished table are read together, so that an unfinished run can be looked at; where
+    a question was asked again after an error, its last row counts.
     """
     import polars as pl
 
@@ -271,26 +306,24 @@ def load_responses(path: Path) -> pl.DataFrame:
         parts = [_read_file(p) for p in (parquet, log) if p.exists()]
         if not parts:
             raise InputError(f"{path} holds no responses.parquet or responses.jsonl: is it a run folder?")
-        rows = parts[0]
-        for more in parts[1:]:
-            rows = pl.concat([rows, more.join(rows, on="key", how="anti")])
+        rows = pl.concat(parts)
     elif path.exists():
         rows = _read_file(path)
     else:
         raise InputError(f"{path}: no such file or run folder")
-    return rows
+    return check_rows(rows.unique("key", keep="last", maintain_order=True), str(path))
 
 
 def _read_file(path: Path) -> pl.DataFrame:
     import polars as pl
 
     if path.suffix != ".parquet":
-        return check_rows(read_log(path), str(path))
+        return read_log(path)
     try:
         rows = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file: {error}") from error
-    return check_rows(rows, str(path))
+    return conform(rows, str(path))
 
 
 def write_parquet(rows: pl.DataFrame, path: Path) -> None:

@@ -1,1 +1,26 @@
-"""."""
+"""From raw output to outcome: pure functions, whose rules are checked against labelled cases (`memgauge audit`).
+
+See docs/grading.md for the rules and what they do not decide.
+"""
+
+from memgauge.grading.audit import GRADERS, AuditReport, KindReport, Miss, audit_file
+from memgauge.grading.ecc import OPTIONS, CommitCost, EccParse, Template, commit_cost, parse_ecc
+from memgauge.grading.outcomes import SCORED, AbstainKind, Outcome, RefusedKind
+
+__all__ = [
+    "GRADERS",
+    "OPTIONS",
+    "SCORED",
+    "AbstainKind",
+    "AuditReport",
+    "CommitCost",
+    "EccParse",
+    "KindReport",
+    "Miss",
+    "Outcome",
+    "RefusedKind",
+    "Template",
+    "audit_file",
+    "commit_cost",
+    "parse_ecc",
+]

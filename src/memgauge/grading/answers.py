@@ -1,0 +1,85 @@
+"""From what a system returned to what is written down: outcome, answer, right or wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memgauge.grading.ecc import commit_cost, parse_ecc
+from memgauge.system import Answer
+
+REFUSALS = ("too_long", "filtered", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """The graded columns of a row. `correct` is None where the outcome cannot be scored."""
+
+    outcome: str
+    answer: str | None = None
+    correct: bool | None = None
+    abstain_kind: str | None = None
+    refused_kind: str | None = None
+    t_ans: float | None = None
+    error: str | None = None
+
+    @property
+    def score(self) -> float | None:
+        """1.0 for right, 0.0 for wrong and for an abstention, None where nothing can be scored."""
+        return None if self.correct is None else float(self.correct)
+
+
+def grade_membership(answer: object, gold: str, template: Literal["synthetic", "natural"] = "synthetic") -> Graded:
+    """Grade the answer to a yes/no membership question (ECCBench, B.1 and B.8).
+
+    `answer` is whatever the system returned. Anything but an `Answer` whose value is True, False or None, or whose
+    `raw` is text, is a `model_error` that says what came back.
+    """
+    if not isinstance(answer, Answer):
+        return Graded("model_error", error=f"read returned {_short(answer)} instead of memgauge.Answer")
+    problem = _malformed(answer)
+    if problem:
+        return Graded("model_error", error=problem)
+    if answer.refused is not None:
+        return Graded("refused_by_server", refused_kind=answer.refused)
+    if answer.raw is not None:
+        parsed = parse_ecc(answer.raw, template, finish_reason=answer.finish_reason)
+        t_ans = answer.t_ans
+        if t_ans is None and answer.tokens_out is not None:
+            t_ans = float(commit_cost(answer.raw, answer.tokens_out, template).t_ans)
+        if parsed.answer == "abstain":
+            return Graded("abstained", correct=False, abstain_kind=parsed.abstain_kind, t_ans=t_ans)
+        return Graded("answered", parsed.answer, parsed.answer == gold, t_ans=t_ans)
+    if answer.value is None:
+        return Graded("abstained", correct=False, abstain_kind="explicit", t_ans=answer.t_ans)
+    word = "yes" if answer.value else "no"
+    return Graded("answered", word, word == gold, t_ans=answer.t_ans)
+
+
+def _malformed(answer: Answer) -> str | None:
+    """Say what is wrong with an answer, or None."""
+    if answer.refused is not None and answer.refused not in REFUSALS:
+        return f"Answer.refused is {_short(answer.refused)}; it is one of {', '.join(REFUSALS)} or None"
+    if answer.raw is not None and not isinstance(answer.raw, str):
+        return f"Answer.raw is {_short(answer.raw)}; it is the model's text or None"
+    # A numpy bool is as good as Python's own, and many systems return one.
+    if answer.raw is None and answer.value is not None and type(answer.value).__name__ not in ("bool", "bool_"):
+        return f"Answer.value is {_short(answer.value)}; a membership question takes True, False or None (abstain)"
+    if answer.confidence is not None and not (
+        isinstance(answer.confidence, int | float) and 0.0 <= answer.confidence <= 1.0
+    ):
+        return f"Answer.confidence is {_short(answer.confidence)}; it is a probability in [0, 1] or None"
+    for name in ("flops_read", "flops_write", "tokens_in", "tokens_out", "images_in"):
+        value = getattr(answer, name)
+        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < 0):
+            return f"Answer.{name} is {_short(value)}; it is a non-negative integer or None"
+    return None
+
+
+def _short(value: object) -> str:
+    """Name a value's type and the beginning of its text."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a foreign object's own repr may do anything; its type still says what it is
+        text = "(without a readable repr)"
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,0 +1,142 @@
+"""Importers: results made elsewhere become responses directly, without the run loop.
+
+A table (CSV, JSON lines or Parquet) needs the columns `system`, `length`, `episode`, `query`, `gold` and one of
+`answer`, `raw_output` and `outcome`; every other column of responses may be there and is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from memgauge.errors import InputError, unknown_name
+from memgauge.files import write_whole
+from memgauge.grading.answers import grade_membership
+from memgauge.responses import COLUMNS, OUTCOMES, SCHEMA_VERSION, check_rows, conform, new_row, schema, write_parquet
+from memgauge.system import Answer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NEEDED = ("system", "length", "episode", "query", "gold")
+WORDS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
+"""Readings of `gold` and `answer`; an empty answer or `abstain` is an abstention."""
+
+
+def import_table(
+    source: Path, *, task: str, split: str | None = None, template: Literal["synthetic", "natural"] = "synthetic"
+) -> pl.DataFrame:
+    """Read a table of results and return it as responses, graded by the rules of ECCBench.
+
+    `task` and `split` fill the columns of that name where the table has none. Raises `InputError` that names the
+    column, or the row and what is wrong with it.
+    """
+    import polars as pl
+
+    table = _read(source)
+    for name in NEEDED:
+        if name not in table.columns:
+            raise InputError(f"{source}: column {name!r} is missing; it needs {', '.join(NEEDED)}")
+    if not {"answer", "raw_output", "outcome"} & set(table.columns):
+        raise InputError(f"{source}: no column says what came back: give answer, raw_output or outcome")
+    if split is None and "split" not in table.columns:
+        raise InputError(f"{source}: column 'split' is missing (entropy band or ability); add it, or give --split")
+    unknown = [name for name in table.columns if name not in COLUMNS]
+    if unknown:
+        raise unknown_name("column", unknown[0], COLUMNS)
+    run = hashlib.blake2b(source.read_bytes(), digest_size=6).hexdigest()
+    rows = []
+    for number, given in enumerate(table.to_dicts(), 1):
+        values = {name: value for name, value in given.items() if value is not None}
+        for name in NEEDED:
+            if name not in values:
+                raise InputError(f"{source}: row {number}: {name} is empty")
+        row = new_row(task=task, split=split, arm="none")
+        row.update({name: value for name, value in values.items() if name not in ("answer", "outcome")})
+        row.update(_graded(values, template, f"{source}: row {number}"))
+        row["run"] = str(values.get("run", run))
+        row["schema_version"] = SCHEMA_VERSION
+        row["key"] = _key(row)
+        rows.append(row)
+    return check_rows(conform(pl.DataFrame(rows, schema=schema(), strict=False), str(source)), str(source))
+
+
+def _read(source: Path) -> pl.DataFrame:
+    """Read CSV, JSON lines or Parquet by the file's ending."""
+    import polars as pl
+
+    if not source.is_file():
+        raise InputError(f"{source}: no such file")
+    try:
+        if source.suffix == ".parquet":
+            return pl.read_parquet(source)
+        if source.suffix in (".jsonl", ".ndjson"):
+            return pl.read_ndjson(source, infer_schema_length=None)
+        if source.suffix == ".csv":
+            return pl.read_csv(source, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{source}: cannot be read: {error}") from error
+    raise InputError(f"{source}: a results table ends in .csv, .jsonl, .ndjson or .parquet")
+
+
+def _word(value: Any, where: str, name: str) -> bool:
+    """Read a yes/no value."""
+    word = str(value).strip().lower()
+    if word not in WORDS:
+        raise InputError(f"{where}: {name} is {value!r}; it is yes or no")
+    return WORDS[word]
+
+
+def _graded(values: dict[str, Any], template: Literal["synthetic", "natural"], where: str) -> dict[str, Any]:
+    """Grade one row: by its outcome when that is an error, else by its answer or its raw output."""
+    gold = "yes" if _word(values["gold"], where, "gold") else "no"
+    outcome = values.get("outcome")
+    if outcome is not None and outcome not in OUTCOMES:
+        raise InputError(f"{where}: outcome is {outcome!r}; it is one of {', '.join(OUTCOMES)}")
+    if outcome not in (None, "answered", "abstained"):
+        return {"gold": gold, "outcome": outcome, "correct": None, "score": None}
+    if "raw_output" in values and "answer" not in values:
+        back = Answer(raw=str(values["raw_output"]), finish_reason=values.get("finish_reason"))
+        if values.get("tokens_out") is not None:
+            back = Answer(raw=back.raw, finish_reason=back.finish_reason, tokens_out=int(values["tokens_out"]))
+    else:
+        word = str(values.get("answer", "abstain")).strip().lower()
+        back = Answer(None if word in ("", "abstain") else _word(word, where, "answer"))
+    graded = grade_membership(back, gold, template)
+    if outcome is not None and outcome != graded.outcome:
+        raise InputError(f"{where}: outcome is {outcome!r}, but its answer says {graded.outcome!r}")
+    found = {"gold": gold, "answer": graded.answer, "outcome": graded.outcome, "correct": graded.correct}
+    kind = values.get("abstain_kind", graded.abstain_kind) if graded.outcome == "abstained" else None
+    return {**found, "score": graded.score, "abstain_kind": kind, "t_ans": values.get("t_ans", graded.t_ans)}
+
+
+def _key(row: dict[str, Any]) -> str:
+    """Hash what names an imported row."""
+    names = ("system", "task", "split", "subtype", "variant", "negatives", "length", "episode", "query", "arm")
+    text = json.dumps([row[name] for name in names], ensure_ascii=False, default=str)
+    return hashlib.blake2b(b"imported|" + text.encode(), digest_size=16).hexdigest()
+
+
+def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
+    """Write imported responses as a finished run folder. Raises `InputError` when the folder holds something."""
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is not empty; give another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {
+        "schema_version": SCHEMA_VERSION,
+        "run": rows["run"][0] if rows.height else "imported",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished": True,
+        "imported": {"file": source.name, "sha256": hashlib.sha256(source.read_bytes()).hexdigest()},
+        "tasks": sorted(rows["task"].unique().to_list()),
+        "arms": sorted(rows["arm"].unique().to_list()),
+        "systems": [{"name": name, "spec": "imported", "fingerprint": ""} for name in sorted(rows["system"].unique())],
+        "data": {"identity": {"made": False, "imported": True}},
+        "commands": [],
+        "notes": [],
+    }
+    write_parquet(rows, folder / "responses.parquet")
+    write_whole(folder / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")

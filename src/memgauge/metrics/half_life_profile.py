@@ -1,0 +1,282 @@
+"""The exact least-squares profile of f(t) = a exp(-t / tau) + b over the decay time tau.
+
+For a fixed tau the model is linear in (a, b) and the bounds make a convex polygon, so the best (a, b) has a closed
+form: the unconstrained solution where it is feasible, else the best point of the polygon's edges. Gaps are shifted by
+the smallest one, t = t_min + u, with amplitude A = a exp(-t_min / tau), so that nothing overflows however late the
+first gap is (the "centered time" of the Memory Half Life text).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bounds = Literal["unit", "nonneg"]
+Floats = NDArray[np.float64]
+
+GRID_POINTS = 512
+SLACK = 1e-12  # of SST: differences of RSS below this are rounding, not shape
+_SECTION_NODES = np.insert(np.linspace(0.0, 1.0, 17), 1, (0.5, 0.5))  # two places for the nodes around the guess
+_BLOCK = 1 << 21  # matrix entries held at once
+ACTIVE = ("interior", "a=0", "b=0", "a+b=1", "a=1,b=0")
+_INTERIOR, _NO_AMPLITUDE, _NO_FLOOR, _FULL_START, _CORNER = range(5)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Sums of the basis e = exp(-u / tau) for each tau; all arrays have shape [G], `e` has shape [G, n]."""
+
+    e: Floats
+    mean: Floats  # weighted mean of e
+    see: Floats  # weighted sum of squares of e about its mean
+    ceiling: Floats  # largest A: exp(-t_min / tau) under "unit", infinity under "nonneg"
+    mean_h: Floats  # weighted mean of h = 1 - exp(-t / tau)
+    shh: Floats  # weighted sum of h ** 2
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The best fit for each tau of a grid; all arrays have shape [G]."""
+
+    tau: Floats
+    amplitude: Floats  # A, the decaying part at the smallest gap
+    floor: Floats  # b
+    rss: Floats
+    slope: Floats  # dRSS / dlog tau along the profile
+    active: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The least-squares fit: the profile's lowest point and where it lies."""
+
+    tau: float
+    amplitude: float
+    floor: float
+    rss: float
+    active: str
+    edge: str | None  # "lower" or "upper": no better than that end of the tau grid
+
+
+class DecayProblem:
+    """Gaps [n] (positive, finite, at least two distinct) with scores [n] and optional weights [n] (counts of equal
+    rows).
+    """
+
+    def __init__(self, gaps: Floats, scores: Floats, bounds: Bounds, weights: Floats | None = None) -> None:
+        self.gaps = np.asarray(gaps, dtype=np.float64)
+        self.scores = np.asarray(scores, dtype=np.float64)
+        self.weights = np.ones_like(self.gaps) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.bounds = bounds
+        self.shift = float(self.gaps.min())
+        self.span = float(self.gaps.max()) - self.shift
+        self.u = self.gaps - self.shift
+        self.total = float(self.weights.sum())
+        self.mean = float(self.weights @ self.scores) / self.total
+        self.centred = self.scores - self.mean
+        self.sst = float(self.weights @ self.centred**2)
+        floor = max(self.mean, 0.0) if bounds == "nonneg" else min(max(self.mean, 0.0), 1.0)
+        self.constant_rss = self.sst + self.total * (self.mean - floor) ** 2
+
+    def grid(self, points: int = GRID_POINTS) -> Floats:
+        """Return log-spaced decay times from 0.02 min(t_min, span) to 10,000 spans, shape [points]."""
+        return np.geomspace(0.02 * min(self.shift, self.span), 1e4 * self.span, points)
+
+    def basis(self, tau: Floats) -> Basis:
+        """Return the sums of the basis for each tau, shapes [G] and [G, n]."""
+        # 1 - e through expm1: for tau far beyond the gaps e itself has lost the digits that tell gaps apart.
+        fall = -np.expm1(-self.u / tau[:, None])
+        mean_fall = fall @ self.weights / self.total
+        see = ((fall - mean_fall[:, None]) ** 2) @ self.weights
+        e = 1.0 - fall
+        if self.bounds == "nonneg":
+            return Basis(e, 1.0 - mean_fall, see, np.full_like(tau, np.inf), see, see)
+        ceiling = np.exp(-self.shift / tau)
+        mean_h = ceiling * mean_fall - np.expm1(-self.shift / tau)
+        return Basis(e, 1.0 - mean_fall, see, ceiling, mean_h, ceiling**2 * see + self.total * mean_h**2)
+
+    def covariance(self, basis: Basis) -> Floats:
+        """Return the weighted sum of (e - mean e)(y - mean y) for each tau, shape [G]."""
+        return basis.e @ (self.weights * self.centred)
+
+    def solve(self, basis: Basis, sey: Floats) -> tuple[Floats, Floats, NDArray[np.int64], Floats]:
+        """Return the best A, b, active set and RSS for each tau, given `sey` = sum of (e - mean e)(y - mean y).
+
+        The four share the broadcast shape of `sey` and [G]. The RSS from sums loses digits when the fit is nearly
+        perfect; `profile` takes it from the residuals.
+        """
+        unit = self.bounds == "unit"
+        ceiling, total = basis.ceiling, self.total
+        free = sey / basis.see
+        rest = self.mean - free * basis.mean
+        feasible = (free > 0) & (rest >= 0)
+        if unit:
+            feasible &= free + ceiling * rest <= ceiling
+        if feasible.all():
+            return free, rest, np.zeros(feasible.shape, dtype=np.int64), self.sst - free * sey
+
+        amplitude = np.clip((sey + total * basis.mean * self.mean) / (basis.see + total * basis.mean**2), 0.0, ceiling)
+        floor = np.zeros_like(amplitude)
+        active = np.full(amplitude.shape, _NO_FLOOR)
+        cost = self._excess(basis, sey, amplitude, floor)
+        edges = [(_NO_AMPLITUDE, floor, np.full_like(floor, min(max(self.mean, 0.0), 1.0 if unit else math.inf)))]
+        if unit:
+            drop = np.clip((total * basis.mean_h * (1.0 - self.mean) + ceiling * sey) / basis.shh, 0.0, 1.0)
+            edges.append((_FULL_START, ceiling * drop, 1.0 - drop))
+        for code, edge_amplitude, edge_floor in edges:
+            edge_cost = self._excess(basis, sey, edge_amplitude, edge_floor)
+            better = edge_cost <= cost
+            amplitude = np.where(better, edge_amplitude, amplitude)
+            floor = np.where(better, edge_floor, floor)
+            active = np.where(better, code, active)
+            cost = np.where(better, edge_cost, cost)
+        active = np.where((active != _NO_AMPLITUDE) & (floor <= 0) & (amplitude >= ceiling), _CORNER, active)
+        active = np.where(amplitude <= 0, _NO_AMPLITUDE, active)
+        return (
+            np.where(feasible, free, amplitude),
+            np.where(feasible, rest, floor),
+            np.where(feasible, _INTERIOR, active),
+            self.sst + np.where(feasible, -free * sey, cost),
+        )
+
+    def _excess(self, basis: Basis, sey: Floats, amplitude: Floats, floor: Floats) -> Floats:
+        """Return RSS - SST of the given lines."""
+        offset = self.mean - amplitude * basis.mean - floor
+        return amplitude * (amplitude * basis.see - 2.0 * sey) + self.total * offset**2
+
+    def profile(self, tau: Floats) -> Profile:
+        """Return the best fit for each tau, shape [G]."""
+        parts = [self._profile_block(tau[block]) for block in blocks(len(tau), len(self.gaps))]
+        if len(parts) == 1:
+            return parts[0]
+        names = ("tau", "amplitude", "floor", "rss", "slope", "active")
+        return Profile(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def _profile_block(self, tau: Floats) -> Profile:
+        basis = self.basis(tau)
+        amplitude, floor, active, _ = self.solve(basis, self.covariance(basis))
+        decaying = amplitude[:, None] * basis.e
+        residual = self.scores - decaying - floor[:, None]
+        rss = residual**2 @ self.weights
+        # The bounds on (a, b) do not depend on tau, so the envelope theorem gives the slope with (a, b) held.
+        slope = -2.0 * ((residual * decaying) @ (self.weights * self.gaps)) / tau
+        return Profile(tau, amplitude, floor, rss, slope, active)
+
+    def optimum(self, grid: Profile) -> Optimum:
+        """Return the lowest point of the profile over the range of `grid` (its grid minima refined); ties to smaller
+        tau.
+        """
+        brackets = self._minima(grid)
+        fits = [self._refine(float(grid.tau[i - 1]), float(grid.tau[i + 1])) for i in brackets]
+        ends = [_point(grid, 0), _point(grid, len(grid.tau) - 1)]
+        best = min([*fits, *ends], key=lambda fit: (fit.rss, fit.tau))
+        slack = SLACK * self.sst
+        # The upper end first: where both tie, nothing decays at all and the constant (tau without end) is the plainer
+        # reading.
+        for name, end in (("upper", ends[1]), ("lower", ends[0])):
+            if best.rss >= end.rss - slack:
+                return Optimum(end.tau, end.amplitude, end.floor, end.rss, end.active, name)
+        return best
+
+    def _minima(self, grid: Profile) -> list[int]:
+        """Return the inner grid points that can hold the lowest minimum, at most 16."""
+        rss = grid.rss
+        inner = (rss[1:-1] < rss[:-2]) & (rss[1:-1] <= rss[2:])
+        # Between two grid points the profile can dip by far less than this, since e changes slowly with log tau.
+        near = rss[1:-1] <= rss.min() + 1e-2 * self.sst
+        found = np.flatnonzero(inner & near) + 1
+        return [int(i) for i in found[np.argsort(rss[found], kind="stable")][:16]]
+
+    def _refine(self, low: float, high: float) -> Optimum:
+        """Return the minimum between two decay times: where the slope turns from falling to rising."""
+        tau = _sign_change(lambda tau: self.profile(tau).slope, low, high)
+        return _point(self.profile(np.array([tau])), 0)
+
+    def interval(self, grid: Profile, best: Optimum, threshold: float) -> tuple[float | None, float | None]:
+        """Return the outer ends of {tau: RSS(tau) <= threshold}; an end that is open is None."""
+        inside = grid.rss <= threshold
+        first, last = (int(np.flatnonzero(inside)[0]), int(np.flatnonzero(inside)[-1])) if inside.any() else (-1, -1)
+        lower: float | None
+        upper: float | None
+        if first == 0:
+            lower = None
+        elif first < 0 or grid.tau[first] > best.tau:
+            lower = self._crossing(float(grid.tau[np.searchsorted(grid.tau, best.tau) - 1]), best.tau, threshold)
+        else:
+            lower = self._crossing(float(grid.tau[first - 1]), float(grid.tau[first]), threshold)
+        if self.constant_rss <= threshold:  # the limit of the profile as tau grows without end
+            upper = None
+        elif last < 0 or grid.tau[last] < best.tau:
+            upper = self._crossing(float(grid.tau[np.searchsorted(grid.tau, best.tau, "right")]), best.tau, threshold)
+        elif last < len(grid.tau) - 1:
+            upper = self._crossing(float(grid.tau[last + 1]), float(grid.tau[last]), threshold)
+        else:
+            upper = self._beyond(float(grid.tau[-1]), threshold)
+        return lower, upper
+
+    def _crossing(self, outside: float, inside: float, threshold: float) -> float:
+        """Return the decay time at which the profile enters the interval, seen from `outside`."""
+        return _sign_change(lambda tau: threshold - self.profile(tau).rss, outside, inside)
+
+    def _beyond(self, inside: float, threshold: float) -> float | None:
+        """Return the upper end when it lies beyond the grid, or None when it is out of reach of double precision."""
+        for _ in range(4):
+            outside = inside * 10
+            if float(self.profile(np.array([outside])).rss[0]) > threshold:
+                return self._crossing(outside, inside, threshold)
+            inside = outside
+        return None
+
+
+def _point(fits: Profile, i: int) -> Optimum:
+    return Optimum(
+        float(fits.tau[i]),
+        float(fits.amplitude[i]),
+        float(fits.floor[i]),
+        float(fits.rss[i]),
+        ACTIVE[int(fits.active[i])],
+        None,
+    )
+
+
+def _sign_change(function: Callable[[Floats], Floats], start: float, stop: float) -> float:
+    """Return the first decay time from `start` (function <= 0) to `stop` (function > 0) at which the function turns
+    positive.
+
+    Each round cuts the bracket (in log tau) into sections and adds a pair of nodes around the secant's guess, as far
+    apart as the guess may err: one call of `function` a round, and the width of the bracket is nearly squared. The last
+    secant step, over a bracket of 1e-7, is exact to rounding.
+    """
+    low, high = math.log(start), math.log(stop)
+    guess = 0.5 * (low + high)
+    for _ in range(60):
+        width = high - low
+        nodes = low + width * _SECTION_NODES
+        nodes[1:3] = np.clip((guess - width * abs(width), guess + width * abs(width)), min(low, high), max(low, high))
+        nodes = np.sort(nodes) if width > 0 else -np.sort(-nodes)
+        values = function(np.exp(nodes))
+        positive = np.flatnonzero(values[1:] > 0)
+        right = int(positive[0]) + 1 if positive.size else len(nodes) - 1
+        low, high = float(nodes[right - 1]), float(nodes[right])
+        below, above = -float(values[right - 1]), float(values[right])
+        share = below / (below + above) if below >= 0 and above > 0 else 0.5
+        guess = low + share * (high - low)
+        if abs(high - low) <= 1e-7 or abs(high - low) >= abs(width):
+            break
+    return math.exp(guess)
+
+
+def blocks(rows: int, width: int, limit: int = _BLOCK) -> Iterator[slice]:
+    """Cut `rows` rows of `width` numbers into slices of at most `limit` numbers.
+
+    >>> list(blocks(5, 10, limit=20))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    step = max(limit // max(width, 1), 1)
+    for start in range(0, rows, step):
+        yield slice(start, start + step)

@@ -1,0 +1,72 @@
+(function () {
+  "use strict";
+
+  // Tables: a click on a column's name sorts by it; a second click turns the order. Empty cells stay at the end.
+  function sortKey(row, column) {
+    var cell = row.cells[column];
+    if (cell.classList.contains("none")) return null;
+    var given = cell.getAttribute("data-sort");
+    var text = given === null ? cell.textContent : given;
+    var number = Number(text);
+    return text.trim() !== "" && !isNaN(number) ? number : text;
+  }
+  function compare(a, b) {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return String(a).localeCompare(String(b), "en", { numeric: true });
+  }
+  document.querySelectorAll("main table").forEach(function (table) {
+    var heads = Array.prototype.slice.call(table.tHead.rows[0].cells);
+    heads.forEach(function (head, column) {
+      head.querySelector("button").addEventListener("click", function () {
+        var down = head.getAttribute("aria-sort") === "ascending";
+        heads.forEach(function (other) { other.removeAttribute("aria-sort"); });
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        var body = table.tBodies[0];
+        Array.prototype.slice.call(body.rows)
+          .map(function (row, index) { return { row: row, index: index, key: sortKey(row, column) }; })
+          .sort(function (a, b) {
+            if (a.key === null || b.key === null) return (a.key === null) - (b.key === null) || a.index - b.index;
+            return (down ? -1 : 1) * compare(a.key, b.key) || a.index - b.index;
+          })
+          .forEach(function (item) { body.appendChild(item.row); });
+      });
+    });
+  });
+
+  // Charts: as many panels side by side as the sheet has room for.
+  function fit(spec, room) {
+    var panel = spec.usermeta && spec.usermeta.panel;
+    if (!panel) return spec;
+    if (typeof spec.columns === "number") {
+      spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(room / panel)));
+    } else if (typeof spec.width === "number") {
+      spec.width = Math.max(160, Math.min(spec.width, room - (panel - spec.width)));
+    }
+    return spec;
+  }
+  function draw(host) {
+    var spec = JSON.parse(document.getElementById(host.getAttribute("data-spec")).textContent);
+    return window.vegaEmbed(host, fit(spec, host.clientWidth), {
+      mode: "vega-lite",
+      ast: true, // interprets expressions: the page's policy allows no `eval`
+      renderer: "svg",
+      actions: { export: true, source: false, editor: false, compiled: false },
+      downloadFileName: host.getAttribute("data-name"),
+      scaleFactor: { png: 3, svg: 1 },
+    }).catch(function (error) {
+      var message = document.createElement("p");
+      message.className = "failed";
+      message.textContent = "This chart could not be drawn: " + error.message;
+      host.replaceChildren(message);
+      console.error(error);
+    });
+  }
+  var hosts = Array.prototype.slice.call(document.querySelectorAll(".plot"));
+  hosts.reduce(function (before, host) {
+    return before.then(function () { return draw(host); });
+  }, Promise.resolve()).then(function () { document.documentElement.setAttribute("data-drawn", String(hosts.length)); });
+
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("main details").forEach(function (fold) { fold.open = true; });
+  });
+})();

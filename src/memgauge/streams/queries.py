@@ -1,0 +1,178 @@
+"""Membership queries about a stream: exactly half positive, every negative checked to be absent.
+
+Two laws of negatives. `uniform` is the paper's (ECCBench, A.1): a negative is a uniform string, redrawn while it occurs
+in the stream. Such negatives can be told apart by a memory that keeps only which symbols, or which pairs of symbols,
+have occurred. `matched` is an extension that closes this shortcut: a negative is made of the stream's own pairs and
+resembles a positive of the same length.
+
+In both, a candidate's length is drawn before anything else and kept when a negative is rejected, so that length says
+nothing about the answer.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memgauge.errors import InputError
+from memgauge.seeding import word
+from memgauge.streams._kernels import below, draw, kernel, start
+from memgauge.streams._membership import fill_codes, listed_absent, occurs, smallest_size, spell
+from memgauge.streams.item import ALPHABET, MIN_LENGTH, SIZES, Negatives, StreamQuery, frozen
+from memgauge.streams.matched import fill_matched_queries
+
+LARGEST = SIZES[-1]
+UNIFORM_TRIES = 1000
+"""Uniform negatives rejected before the absent strings are listed and one of them is drawn."""
+
+
+class QueryArrays(NamedTuple):
+    """The queries of one stream as arrays."""
+
+    candidates: NDArray[np.uint8]
+    """Shape [queries, 6]; symbols beyond a candidate's length are 0."""
+    lengths: NDArray[np.uint8]
+    """Shape [queries]."""
+    gold: NDArray[np.bool_]
+    """Shape [queries]."""
+
+
+def age(symbols: NDArray[np.uint8], candidate: NDArray[np.uint8]) -> int | None:
+    """Return how long before the end of the stream the candidate last ended, or None where it does not occur.
+
+    >>> age(np.array([1, 2, 3, 1, 2, 3, 9], np.uint8), np.array([1, 2, 3], np.uint8))
+    1
+    """
+    at = symbols.tobytes().rfind(candidate.tobytes())
+    return None if at < 0 else len(symbols) - (at + len(candidate))
+
+
+def positives_of(queries: int, index: int) -> int:
+    """Return how many of a stream's queries are positive: half; of an odd number the larger half where `index` is even.
+
+    >>> positives_of(16, 3), positives_of(15, 0), positives_of(15, 1)
+    (8, 8, 7)
+    """
+    return (queries + 1 - index % 2) // 2
+
+
+def draw_queries(
+    symbols: ArrayLike,
+    queries: int,
+    *,
+    seed: int,
+    index: int = 0,
+    negatives: Negatives = "uniform",
+    family: str = "own",
+) -> QueryArrays:
+    """Draw the queries of one stream, which may be your own.
+
+    Parameters
+    ----------
+    symbols : integers in 0..15, shape [L], L >= 6.
+    queries : how many; the order of positives and negatives is random.
+    seed, family, index : the queries are a function of these, of `negatives` and of the stream.
+    negatives : `uniform` or `matched`.
+
+    A positive of `uniform` is copied from a uniform position of the stream, with replacement; a positive of `matched`
+    is uniform over the distinct strings of its length, since a memory that answers exactly need not know how often each
+    occurs. A matched negative is, of 48 absent strings drawn from the stream's own first-order Markov chain, the one
+    whose probability under the stream's pair counts is nearest to the positive's. Where the chain has no absent string
+    the negative is made of the stream's own symbols, and failing that it is uniform.
+
+    In streams of more than 4,097 symbols all 4,096 strings of three symbols may occur; lengths of which no absent
+    string is left are then not asked about, neither as positives nor as negatives.
+
+    Raises `InputError` for a stream that is too short, holds other symbols, or contains every string of six symbols.
+    """
+    stream = np.ascontiguousarray(symbols)
+    if stream.ndim != 1 or stream.shape[0] < MIN_LENGTH:
+        raise InputError(f"queries need a stream of at least {MIN_LENGTH} symbols; got shape {stream.shape}")
+    if stream.dtype.kind not in "iu" or stream.min() < 0 or stream.max() >= ALPHABET:
+        raise InputError(f"queries need a stream of integers from 0 to {ALPHABET - 1}")
+    stream = stream.astype(np.uint8, copy=False)
+    state = start(query_key(seed, family, len(stream), negatives), index)
+    arrays = empty_queries(queries)
+    positives = positives_of(queries, index)
+    codes, trigrams = np.empty(len(stream), np.uint32), np.empty(4096, np.bool_)
+    fill_codes(stream, codes, trigrams)
+    smallest = smallest_size(codes)
+    if smallest > LARGEST:
+        raise saturated(len(stream))
+    if negatives == "uniform":
+        fill_uniform_queries(codes, trigrams, smallest, positives, state, *arrays)
+    else:
+        fill_matched_queries(stream, codes, smallest, positives, state, *arrays)
+    return arrays
+
+
+def to_queries(symbols: NDArray[np.uint8], arrays: QueryArrays, negatives: str) -> tuple[StreamQuery, ...]:
+    """Return the queries as values, with ids and ages."""
+    text = symbols.tobytes()
+    found = []
+    for number, (row, size, gold) in enumerate(zip(*arrays, strict=True)):
+        candidate = frozen(row[:size].copy())
+        when = len(text) - size - text.rfind(candidate.tobytes()) if gold else None
+        found.append(
+            StreamQuery(f"q{number:02d}", candidate, bool(gold), None if when is None else int(when), negatives)
+        )
+    return tuple(found)
+
+
+@cache
+def query_key(seed: int, family: str, length: int, negatives: str) -> np.uint64:
+    """Return the key of the family of queries about the streams of one band and length."""
+    return np.uint64(word(seed, "queries", negatives, family, length))
+
+
+def empty_queries(queries: int) -> QueryArrays:
+    """Return arrays to be filled."""
+    return QueryArrays(np.zeros((queries, LARGEST), np.uint8), np.zeros(queries, np.uint8), np.zeros(queries, np.bool_))
+
+
+def saturated(length: int) -> InputError:
+    """Build the error for a stream without any negative."""
+    return InputError(
+        f"the stream of {length:,} symbols contains every string of {LARGEST} symbols: no negative exists"
+    )
+
+
+@kernel
+def _uniform_absent(
+    codes: NDArray[np.uint32], trigrams: NDArray[np.bool_], size: int, state: NDArray[np.uint64]
+) -> np.uint32:
+    """Draw a uniform absent string: by rejection, which is given up for a list where almost all strings occur."""
+    for _ in range(UNIFORM_TRIES):
+        code = np.uint32(draw(state) >> np.uint64(64 - 4 * size))
+        if not occurs(codes, trigrams, code, size):
+            return code
+    return listed_absent(codes, size, state)
+
+
+@kernel
+def fill_uniform_queries(
+    codes: NDArray[np.uint32],
+    trigrams: NDArray[np.bool_],
+    smallest: int,
+    positives: int,
+    state: NDArray[np.uint64],
+    candidates: NDArray[np.uint8],
+    lengths: NDArray[np.uint8],
+    gold: NDArray[np.bool_],
+) -> None:
+    """Fill in the paper's queries; each arrangement of the positives is equally likely (selection sampling)."""
+    queries = lengths.shape[0]
+    for q in range(queries):
+        positive = below(state, queries - q) < positives
+        positives -= positive
+        size = smallest + below(state, 7 - smallest)
+        if positive:
+            code = codes[below(state, codes.shape[0] - size + 1)] >> np.uint32(4 * (6 - size))
+        else:
+            code = _uniform_absent(codes, trigrams, size, state)
+        gold[q] = positive
+        lengths[q] = size
+        spell(code, size, candidates[q])

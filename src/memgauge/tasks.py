@@ -1,0 +1,242 @@
+"""Tasks: streams as episodes. `ecc-tokens` and `ecc-text` are the same episodes, rendered differently.
+
+A task decides what a system sees of an item (blocks of symbols, or text) and how the question is put; what is asked,
+what is right and how it is graded stay the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args, overload
+
+import numpy as np
+
+from memgauge.episode import Episode, Observation, ObservationKind, Query, Question, SymbolArray
+from memgauge.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from memgauge.streams import StreamItem
+
+Band = Literal["low", "max", "easyhuman"]
+Negatives = Literal["uniform", "matched"]
+BLOCK = 64
+"""Symbols an observation; a stream arrives piecemeal, so that no system learns its length before the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How an item of the streams is shown."""
+
+    name: str
+    description: str
+    kind: ObservationKind
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("ecc-tokens", "blocks of symbols 0-15; the candidate as symbols", "symbols"),
+        Task("ecc-text", "the same streams as comma-separated integers in words", "text"),
+    )
+}
+
+
+def get_task(name: str) -> Task:
+    """Return the task called `name`; an unknown name is an error that lists the nearest ones."""
+    if name not in TASKS:
+        raise unknown_name("task", name, TASKS)
+    return TASKS[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks(Sequence[Observation]):
+    """The observations of a stream: consecutive blocks, each made when it is reached."""
+
+    symbols: SymbolArray
+    kind: ObservationKind
+    size: int = BLOCK
+
+    def __len__(self) -> int:
+        return -(-len(self.symbols) // self.size)
+
+    @overload
+    def __getitem__(self, index: int) -> Observation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Observation]: ...
+    def __getitem__(self, index: int | slice) -> Observation | Sequence[Observation]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        start = (index % len(self)) * self.size
+        return Observation(self.kind, self.symbols[start : start + self.size])
+
+
+def hash_words(*parts: bytes) -> int:
+    """Return 64 bits that depend on all of `parts`."""
+    return int.from_bytes(hashlib.blake2b(b"\0".join(parts), digest_size=8).digest(), "big")
+
+
+def stream_episode(item: StreamItem, task: Task) -> Episode:
+    """Show a stream and its queries as an episode of `task`. Ages are in symbols."""
+    symbols = np.ascontiguousarray(item.symbols, np.uint8)
+    symbols.setflags(write=False)
+    header = f"{task.name}|{item.band}|{item.subtype}|{item.length}|".encode()
+    fingerprint = hashlib.blake2b(header + symbols.tobytes(), digest_size=16).hexdigest()
+    base = fingerprint.encode()
+    queries = []
+    for query in item.queries:
+        candidate = np.ascontiguousarray(query.candidate, np.uint8)
+        candidate.setflags(write=False)
+        queries.append(
+            Query(
+                id=query.query_id,
+                question=Question(candidate, seed=hash_words(base, query.query_id.encode(), candidate.tobytes())),
+                gold="yes" if query.gold else "no",
+                age=query.age,
+                age_unit=None if query.age is None else "symbols",
+                negatives=query.negatives,
+                subtype=item.subtype,
+            )
+        )
+    return Episode(
+        id=item.stream_id,
+        task=task.name,
+        split=item.band,
+        length=item.length,
+        observations=Blocks(symbols, task.kind),
+        queries=tuple(queries),
+        fingerprint=fingerprint,
+        subtype=item.subtype,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MadeStreams:
+    """Streams made on the fly: every cell of lengths x bands x negatives, `count` streams each."""
+
+    lengths: tuple[int, ...] = (256, 1024)
+    bands: tuple[Band, ...] = ("low", "max")
+    count: int = 20
+    queries: int = 16
+    negatives: tuple[Negatives, ...] = ("uniform",)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("lengths", self.lengths), ("bands", self.bands), ("negatives", self.negatives)):
+            if not value:
+                raise InputError(f"--{name} is empty: give at least one")
+            if len(set(value)) != len(value):
+                raise InputError(f"--{name} names a value twice: {', '.join(map(str, value))}")
+        for band in self.bands:
+            if band not in get_args(Band):
+                raise unknown_name("band", band, get_args(Band))
+        for kind in self.negatives:
+            if kind not in get_args(Negatives):
+                raise unknown_name("kind of negatives", kind, get_args(Negatives))
+        if self.count < 1 or self.queries < 2:
+            raise InputError("--count takes 1 or more streams, --queries 2 or more questions (both classes are needed)")
+        if self.seed < 0:
+            raise InputError(f"--seed takes a non-negative integer, got {self.seed}")
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What must not change when a run is extended: other values would give other items the same names."""
+        return {"made": True, "seed": self.seed, "queries": self.queries}
+
+    def describe(self) -> dict[str, object]:
+        """Return the cells, for `run.json`."""
+        return {
+            "lengths": list(self.lengths),
+            "bands": list(self.bands),
+            "count": self.count,
+            "queries": self.queries,
+            "negatives": list(self.negatives),
+            "seed": self.seed,
+        }
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells, shortest streams first."""
+        from memgauge.streams import make_item
+
+        for length in sorted(self.lengths):
+            for band in self.bands:
+                for kind in self.negatives if band != "easyhuman" else self.negatives[:1]:
+
+                    def items(length: int = length, band: Band = band, kind: Negatives = kind) -> Iterator[StreamItem]:
+                        for index in range(self.count):
+                            yield make_item(band, length, index, seed=self.seed, queries=self.queries, negatives=kind)
+
+                    yield Cell(length, band, kind, self.count, self.count * self.queries, items)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStreams:
+    """Streams of a dataset folder, filtered by length and band."""
+
+    folder: Path
+    lengths: tuple[int, ...] | None = None
+    bands: tuple[str, ...] | None = None
+    _cells: list[Cell] = field(default_factory=list)
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What must not change when a run is extended."""
+        return {"made": False, "manifest_sha256": self._manifest_hash()}
+
+    def _manifest_hash(self) -> str:
+        path = self.folder / "manifest.json"
+        if not path.is_file():
+            raise InputError(f"{self.folder}: no manifest.json: is it a folder made by `memgauge streams make`?")
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def describe(self) -> dict[str, object]:
+        """Return the cells, for `run.json`."""
+        cells = list(self.cells())
+        return {
+            "folder": str(self.folder),
+            "manifest_sha256": self._manifest_hash(),
+            "lengths": sorted({cell.length for cell in cells}),
+            "bands": sorted({cell.band for cell in cells}),
+            "negatives": sorted({cell.negatives for cell in cells}),
+        }
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells of the folder, shortest streams first. The folder is read once."""
+        if not self._cells:
+            from memgauge.streams import read_dataset
+
+            groups: dict[tuple[int, str, str], list[StreamItem]] = {}
+            for item in read_dataset(self.folder, lengths=self.lengths, bands=self.bands):
+                kind = item.queries[0].negatives if item.queries else "uniform"
+                groups.setdefault((item.length, item.band, kind), []).append(item)
+            if not groups:
+                raise InputError(f"{self.folder}: no stream has the lengths and bands that were asked for")
+            for (length, band, kind), items in sorted(groups.items()):
+                questions = sum(len(item.queries) for item in items)
+                self._cells.append(Cell(length, band, kind, len(items), questions, items.__iter__))
+        yield from self._cells
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The items of one length, band and kind of negatives."""
+
+    length: int
+    band: str
+    negatives: str
+    streams: int
+    questions: int
+    items: Callable[[], Iterator[StreamItem]]
+    """Start over from the first item."""
+
+    def episodes(self, task: Task) -> Iterator[Episode]:
+        """Yield the items as episodes of `task`."""
+        for item in self.items():
+            yield stream_episode(item, task)
+
+
+Source = MadeStreams | StoredStreams

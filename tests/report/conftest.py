@@ -1,0 +1,72 @@
+"""A headless Chromium that records what a page asks for, says and does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass
+class Visit:
+    """An open page, with everything that it requested and said."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    """Console errors and warnings, uncaught exceptions, and dialogs."""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium of its own (playwright's launch uses a fresh user-data folder each time)."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if not CHROMIUM.exists():
+        pytest.skip("no /usr/bin/chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Open a file in a fresh context and wait until its charts are drawn."""
+    contexts = []
+
+    def open_page(path: Path, width: int = 1280, **options: Any) -> Visit:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        visited = Visit(context.new_page())
+        page = visited.page
+        page.on("request", lambda request: visited.requests.append(request.url))
+        page.on("pageerror", lambda error: visited.messages.append(f"exception: {error}"))
+        page.on("dialog", lambda dialog: (visited.messages.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on(
+            "console",
+            lambda said: (
+                visited.messages.append(f"{said.type}: {said.text}") if said.type in ("error", "warning") else None
+            ),
+        )
+        page.goto(path.resolve().as_uri())
+        page.wait_for_selector("html[data-drawn]", state="attached", timeout=30_000)
+        return visited
+
+    yield open_page
+    for context in contexts:
+        context.close()
