@@ -6,23 +6,22 @@ and `read_batch` (many episodes at once). Whatever a system raises or returns, t
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import hashlib
 import pickle
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memgauge.episode import ARMS, Episode, Query, Question
-from memgauge.errors import InputError
+from memgauge.episode import ARMS, Episode, Query, Question, SymbolArray
+from memgauge.errors import InputError, RunStoppedError
 from memgauge.system import BatchAnswers, SymbolBatch, WriteCost
-from memgauge.tasks import hash_words
+from memgauge.tasks import Blocks, hash_words
 
 Mode = Literal["batch", "read", "aread"]
 
@@ -138,7 +137,7 @@ MUTATED = (
 )
 
 
-def _cost(memory: Any) -> WriteCost:
+def cost_of(memory: Any) -> WriteCost:
     """Ask a memory what its writes have cost; a memory without `cost` says nothing."""
     tell = getattr(memory, "cost", None)
     cost = tell() if callable(tell) else WriteCost()
@@ -155,15 +154,17 @@ class _Watched:
     since: float | None = None
     finished: list[Asked] = field(default_factory=list)
     abandoned: bool = False
+    stopped: RunStoppedError | None = None
 
 
 def ask_reading(
     system: Any, episode: Episode, wanted: Sequence[Wanted], *, timeout: float, check: MutationCheck
-) -> list[Asked]:
+) -> tuple[list[Asked], RunStoppedError | None]:
     """Write an episode into a fresh memory and ask `wanted` through `read`.
 
     Works on a thread of its own: a call that takes over `timeout` seconds is left behind, its question and those that
-    were to follow become errors that name the call.
+    were to follow become errors that name the call. Where the system says that the run must stop, what was answered
+    before comes back with its reason.
     """
     watched = _Watched()
     thread = threading.Thread(
@@ -177,11 +178,11 @@ def ask_reading(
             watched.abandoned = True
             problem = f"{watched.call} took over {timeout:g} s and was left behind"
             answered = list(watched.finished)
-            return answered + _failed(wanted, answered, problem)
-    return watched.finished
+            return answered + failed(wanted, answered, problem), None
+    return watched.finished, watched.stopped
 
 
-def _failed(wanted: Sequence[Wanted], answered: Sequence[Asked], problem: str) -> list[Asked]:
+def failed(wanted: Sequence[Wanted], answered: Sequence[Asked], problem: str) -> list[Asked]:
     """Give every question that has no answer yet the error `problem`."""
     done = {item.wanted.key for item in answered}
     return [Asked(item, error=problem) for item in wanted if item.key not in done]
@@ -209,7 +210,7 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                 _, seconds = timed(f"write {index + 1}", lambda o=observation: memory.write(o))  # type: ignore[misc]
                 spent += seconds
             written = point
-            cost, _ = timed("cost", lambda: _cost(memory))
+            cost, _ = timed("cost", lambda: cost_of(memory))
             before = None if mutates else check.digest(memory)
             first = len(watched.finished)
             for item in group:
@@ -221,6 +222,8 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                         lambda r=reader, i=item, e=extra: r.read(i.question, **e),  # type: ignore[misc]
                     )
                     result = Asked(item, returned, None, cost, spent, seconds)
+                except RunStoppedError:
+                    raise
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by its row
                     watched.since = None
                     result = Asked(item, error=f"read raised {describe(error)}", written=cost, seconds_write=spent)
@@ -229,119 +232,32 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                 watched.finished.append(result)
             if before is not None and check.digest(memory) not in (before, None):
                 watched.finished[first:] = [replace(a, returned=None, error=MUTATED) for a in watched.finished[first:]]
-                watched.finished.extend(_failed(wanted, watched.finished, MUTATED))
+                watched.finished.extend(failed(wanted, watched.finished, MUTATED))
                 return
+    except RunStoppedError as error:
+        watched.stopped = error
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by the episode's rows
         if not watched.abandoned:
-            watched.finished.extend(_failed(wanted, watched.finished, f"{watched.call} raised {describe(error)}"))
-
-
-async def ask_async(
-    system: Any,
-    episode: Episode,
-    wanted: Sequence[Wanted],
-    *,
-    timeout: float,
-    check: MutationCheck,
-    slots: asyncio.Semaphore,
-) -> list[Asked]:
-    """Write an episode into a fresh memory and ask `wanted` through `aread`, at most `slots` questions at a time."""
-    mutates = bool(getattr(system, "reads_mutate", False))
-    finished: list[Asked] = []
-    call = "start"
-    try:
-        memory = system.start(episode_seed(episode))
-        written, spent = 0, 0.0
-        for point, group in by_point(wanted, len(episode.observations)):
-            for index in range(written, point):
-                call = f"write {index + 1}"
-                started = time.perf_counter()
-                pending = memory.write(episode.observations[index])
-                if asyncio.iscoroutine(pending):
-                    await asyncio.wait_for(pending, timeout)
-                spent += time.perf_counter() - started
-            written = point
-            call = "cost"
-            cost = _cost(memory)
-            before = None if mutates else check.digest(memory)
-
-            async def ask(item: Wanted, cost: WriteCost = cost, spent: float = spent) -> Asked:
-                async with slots:
-                    reader = fork(memory) if mutates else memory
-                    started = time.perf_counter()
-                    try:
-                        returned = await asyncio.wait_for(reader.aread(item.question), timeout)
-                    except TimeoutError:
-                        return Asked(item, error=f"read of {item.query.id} took over {timeout:g} s", written=cost)
-                    except Exception as error:  # noqa: BLE001 - the system's own failure, told by its row
-                        return Asked(item, error=f"read raised {describe(error)}", written=cost, seconds_write=spent)
-                    return Asked(item, returned, None, cost, spent, time.perf_counter() - started)
-
-            answers = await asyncio.gather(*(ask(item) for item in group))
-            if before is not None and check.digest(memory) not in (before, None):
-                finished += [replace(a, returned=None, error=MUTATED) for a in answers]
-                return finished + _failed(wanted, finished, MUTATED)
-            finished += answers
-    except TimeoutError:
-        return finished + _failed(wanted, finished, f"{call} took over {timeout:g} s")
-    except Exception as error:  # noqa: BLE001 - the system's own failure, told by the rows of this episode
-        return finished + _failed(wanted, finished, f"{call} raised {describe(error)}")
-    return finished
+            watched.finished.extend(failed(wanted, watched.finished, f"{watched.call} raised {describe(error)}"))
 
 
 Work = tuple[Episode, list[Wanted]]
-
-
-def drive_async(
-    system: Any, work: Iterator[Work], *, timeout: float, concurrency: int, check: MutationCheck
-) -> Iterator[tuple[Episode, list[Asked]]]:
-    """Ask many episodes concurrently; yields each as it is finished, never more than `concurrency` in flight."""
-    loop = asyncio.new_event_loop()
-    stream = _concurrently(system, work, timeout=timeout, concurrency=concurrency, check=check)
-    try:
-        while True:
-            try:
-                yield loop.run_until_complete(anext(stream))
-            except StopAsyncIteration:
-                break
-    finally:
-        loop.run_until_complete(stream.aclose())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-async def _concurrently(
-    system: Any, work: Iterator[Work], *, timeout: float, concurrency: int, check: MutationCheck
-) -> AsyncGenerator[tuple[Episode, list[Asked]], None]:
-    slots = asyncio.Semaphore(concurrency)
-    running: dict[asyncio.Task[list[Asked]], Episode] = {}
-    more = True
-    try:
-        while True:
-            while more and len(running) < concurrency:
-                try:
-                    episode, wanted = next(work)
-                except StopIteration:
-                    more = False
-                    break
-                job = ask_async(system, episode, wanted, timeout=timeout, check=check, slots=slots)
-                running[asyncio.ensure_future(job)] = episode
-            if not running:
-                return
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                yield running.pop(task), task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+"""An episode and those of its questions that are to be asked."""
 
 
 def batchable(episode: Episode) -> bool:
     """Say whether an episode can go into a `SymbolBatch`: symbols only, every question asked at the end."""
-    return all(q.at is None and len(q.question.candidate) for q in episode.queries) and all(
-        o.kind in ("symbols", "text") and len(o.symbols) for o in episode.observations
+    return all(q.at is None and len(q.question.candidate) for q in episode.queries) and (
+        isinstance(episode.observations, Blocks)
+        or all(o.kind in ("symbols", "text") and len(o.symbols) for o in episode.observations)
     )
+
+
+def whole_stream(episode: Episode) -> SymbolArray:
+    """Return all symbols of an episode, shape [length]."""
+    if isinstance(episode.observations, Blocks):
+        return episode.observations.symbols
+    return np.concatenate([observation.symbols for observation in episode.observations])
 
 
 def stack(episodes: Sequence[Episode], arm: str, privileged: bool) -> SymbolBatch:
@@ -360,9 +276,8 @@ def stack(episodes: Sequence[Episode], arm: str, privileged: bool) -> SymbolBatc
             lengths[e, q] = len(candidate)
             seeds[e, q] = query.question.seed
             gold[e, q] = query.gold == "yes"
-    symbols = np.stack([np.concatenate([o.symbols for o in e.observations]) for e in episodes])
     return SymbolBatch(
-        symbols=symbols,
+        symbols=np.stack([whole_stream(e) for e in episodes]),
         candidates=candidates,
         candidate_lengths=lengths,
         episode_seeds=np.array([episode_seed(e) for e in episodes], np.uint64),
@@ -374,19 +289,25 @@ def stack(episodes: Sequence[Episode], arm: str, privileged: bool) -> SymbolBatc
 
 def ask_batch(system: Any, batch: SymbolBatch, *, timeout: float) -> BatchAnswers | str:
     """Ask through `read_batch`; what goes wrong (an exception, a hang, a malformed result) comes back as its text."""
-    outcome: list[BatchAnswers | str] = []
+    outcome: list[BatchAnswers | RunStoppedError | str] = []
 
     def work() -> None:
         try:
             answers = system.read_batch(batch)
             outcome.append(malformed(answers, batch.candidate_lengths.shape) or answers)
+        except RunStoppedError as error:
+            outcome.append(error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by its rows
             outcome.append(f"read_batch raised {describe(error)}")
 
     thread = threading.Thread(target=work, daemon=True, name="memgauge batch")
     thread.start()
     thread.join(timeout)
-    return outcome[0] if outcome else f"read_batch took over {timeout:g} s and was left behind"
+    if not outcome:
+        return f"read_batch took over {timeout:g} s and was left behind"
+    if isinstance(outcome[0], RunStoppedError):
+        raise outcome[0]
+    return outcome[0]
 
 
 def malformed(answers: object, shape: tuple[int, ...]) -> str | None:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 ObservationKind = Literal["symbols", "text", "frame", "session"]
 SymbolArray = NDArray[np.uint8]
+NO_SYMBOLS: SymbolArray = np.empty(0, np.uint8)
+NO_SYMBOLS.setflags(write=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,9 @@ class Observation:
     """
 
     kind: ObservationKind
-    symbols: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    symbols: SymbolArray = field(default_factory=lambda: NO_SYMBOLS)
     """The symbols that it shows, shape [n]; empty where the task has none. Read-only."""
-    lanes: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    lanes: SymbolArray = field(default_factory=lambda: NO_SYMBOLS)
     """For frames: the conveyor belt of each symbol, shape [n]; empty elsewhere. Read-only."""
     render_text: Callable[[], str] | None = None
     render_image: Callable[[], bytes] | None = None
@@ -80,7 +82,7 @@ class Question:
     seed: int = 0
     """For systems that draw: the same for the same question, whatever was asked before it."""
     words: str | None = None
-    lanes: SymbolArray = field(default_factory=lambda: np.empty(0, np.uint8))
+    lanes: SymbolArray = field(default_factory=lambda: NO_SYMBOLS)
     """For video: the conveyor belt of each symbol of the candidate, shape [k]; empty elsewhere."""
     clip: Sequence[Observation] = ()
     """For video: the candidate as frames."""

@@ -18,6 +18,13 @@ class SchemaVersionError(InputError):
     """Responses written by a version of memgauge whose columns mean something else."""
 
 
+class RunStoppedError(MemgaugeError):
+    """Raised by a system that cannot go on: a key that is refused, a server that is gone, a budget that is used up.
+
+    The run ends: what is in flight is waited for and kept, and the same command goes on from there.
+    """
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """Build the error for a name that is not in `known`, with the nearest names.
 

@@ -72,18 +72,21 @@ def _item(data: dict[str, Any], row: dict[str, Any]) -> Any:
     from memgauge.streams import make_item, read_dataset
 
     if data.get("identity", {}).get("made") and {"seed", "queries"} <= data.keys():
-        for index in range(int(data.get("count", 0))):
-            item = make_item(
-                row["split"],
-                row["length"],
-                index,
-                seed=data["seed"],
-                queries=data["queries"],
-                negatives=row["negatives"] if row["negatives"] in ("uniform", "matched") else "uniform",
-            )
-            if item.stream_id == row["episode"]:
-                return item
-        raise InputError(f"no stream is called {row['episode']}")
+        index = row["episode"].rpartition("-")[2]
+        if not index.isdecimal():
+            raise InputError(f"{row['episode']} does not end in the number of a stream")
+        matched = row["negatives"] == "matched"
+        item = make_item(
+            row["split"],
+            row["length"],
+            int(index),
+            seed=data["seed"],
+            queries=data["queries"],
+            negatives="matched" if matched else "uniform",
+        )
+        if item.stream_id != row["episode"]:
+            raise InputError(f"stream {index} is called {item.stream_id} now")
+        return item
     if "folder" not in data:
         raise InputError("the run does not say what was observed")
     for item in read_dataset(Path(data["folder"]), lengths=(row["length"],), bands=(row["split"],)):

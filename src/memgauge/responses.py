@@ -127,22 +127,23 @@ def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     """
     import polars as pl
 
-    def refuse(bad: pl.Expr, what: str) -> None:
-        found = rows.with_row_index("row_number").filter(bad)
-        if found.height:
-            raise InputError(f"{source}: row {found['row_number'][0]} (query {found['query'][0]!r}): {what}")
-
-    for name in REQUIRED:
-        refuse(pl.col(name).is_null(), f"{name} is empty")
-    refuse(~pl.col("outcome").is_in(list(OUTCOMES)), f"outcome is not one of {', '.join(OUTCOMES)}")
-    refuse(pl.col("outcome").is_in(list(SCORED)) & pl.col("correct").is_null(), "a scored row needs `correct`")
-    refuse(
-        ~pl.col("outcome").is_in(list(SCORED)) & pl.col("correct").is_not_null(), "an error is neither right nor wrong"
-    )
-    refuse((pl.col("outcome") == "abstained") & pl.col("correct"), "an abstention cannot be correct")
-    refuse(pl.col("confidence").is_nan() | ~pl.col("confidence").is_between(0, 1), "confidence is not in [0, 1]")
-    refuse(pl.col("score").is_nan() | ~pl.col("score").is_between(0, 1), "score is not in [0, 1]")
-    refuse(pl.col("key").is_duplicated(), "the key occurs twice")
+    col = pl.col
+    scored = col("outcome").is_in(list(SCORED))
+    rules: dict[str, pl.Expr] = {
+        **{f"{name} is empty": col(name).is_null() for name in REQUIRED},
+        f"outcome is not one of {', '.join(OUTCOMES)}": ~col("outcome").is_in(list(OUTCOMES)),
+        "a scored row needs `correct`": scored & col("correct").is_null(),
+        "an error is neither right nor wrong": ~scored & col("correct").is_not_null(),
+        "an abstention cannot be correct": (col("outcome") == "abstained") & col("correct"),
+        "confidence is not in [0, 1]": col("confidence").is_nan() | ~col("confidence").is_between(0, 1),
+        "score is not in [0, 1]": col("score").is_nan() | ~col("score").is_between(0, 1),
+        "the key occurs twice": col("key").is_duplicated(),
+    }
+    broken = rows.select(bad.fill_null(False).any().alias(what) for what, bad in rules.items()).row(0, named=True)
+    for what, bad in rules.items():
+        if broken[what]:
+            found = rows.with_row_index("row_number").filter(bad).row(0, named=True)
+            raise InputError(f"{source}: row {found['row_number']} (query {found['query']!r}): {what}")
     return rows
 
 

@@ -6,12 +6,12 @@ import hashlib
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from memgauge.drive import Asked, Wanted
+from memgauge.drive import Asked, Wanted, describe
 from memgauge.episode import Episode
 from memgauge.errors import InputError
 from memgauge.grading.answers import Graded, grade_membership
@@ -62,6 +62,10 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
         graded = grade_membership(asked.returned, query.gold)
     whole = graded.outcome != "model_error"
     answer = asked.returned if whole and isinstance(asked.returned, Answer) else Answer()
+    try:
+        answer = committed(answer, graded)
+    except Exception as error:  # noqa: BLE001 - price and confidence_at are the system's own code
+        answer, graded = Answer(), Graded("model_error", error=f"pricing the answer raised {describe(error)}")
     written = asked.written
     shared = answer.flops_write is None
     bits = written.state_bits
@@ -107,6 +111,19 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
         raw_output=answer.raw,
         error=graded.error,
     )
+
+
+def committed(answer: Answer, graded: Graded) -> Answer:
+    """Fill in what a system can only say once it is known where its text committed to an answer."""
+    found: dict[str, Any] = {}
+    if answer.price is not None and graded.commitment is not None:
+        found["flops_read"] = int(answer.price(graded.commitment))
+    if answer.confidence_at is not None and graded.outcome == "answered" and graded.marker_char is not None:
+        confidence = answer.confidence_at(graded.marker_char)
+        if confidence is not None and not 0 <= confidence <= 1:
+            raise ValueError(f"confidence_at returned {confidence!r}; it is a probability in [0, 1] or None")
+        found["confidence"] = confidence
+    return replace(answer, **found) if found else answer
 
 
 def _integer(value: int | None) -> int | None:

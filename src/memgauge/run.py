@@ -17,13 +17,15 @@ from typing import Any
 
 from memgauge import drive
 from memgauge.drive import Asked, MutationCheck
+from memgauge.drive_async import drive_async
 from memgauge.episode import ARMS, Episode
 from memgauge.errors import InputError, unknown_name
 from memgauge.files import write_whole
 from memgauge.progress import Progress
 from memgauge.responses import SCHEMA_VERSION, ResponseLog
 from memgauge.rows import Asker, batch_rows, row_of, wanted_of
-from memgauge.tasks import Cell, Source, Task, get_task
+from memgauge.system import BatchAnswers
+from memgauge.tasks import Source, get_task
 
 BATCH_SYMBOLS = 1 << 21
 """At most so many symbols in one batch: bounded memory whatever the lengths."""
@@ -107,128 +109,121 @@ def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progr
         record = _open_record(plan, folder, log, command)
         summary = Summary(run=record["run"])
         total = sum(cell.questions for cell in cells) * len(plan.arms) * len(plan.subjects)
+        checks = {subject.name: MutationCheck() for subject in plan.subjects}
         with Progress("questions", total if show_progress else None) as bar:
             for cell in cells:
-                for subject in plan.subjects:
-                    asker = Asker(record["run"], subject.name, subject.fingerprint)
-                    _ask_cell(plan, task, cell, subject, asker, modes[subject.name], log, summary, bar)
-        summary.notes = sorted(set(summary.notes))
+                for episodes in _chunks(cell.episodes(task), cell.length):
+                    for subject in plan.subjects:
+                        asker = Asker(record["run"], subject.name, subject.fingerprint)
+                        job = _Job(plan, subject, asker, modes[subject.name], checks[subject.name], log, summary, bar)
+                        job.ask(episodes)
+        for subject in plan.subjects:
+            notes = getattr(subject.system, "notes", None)
+            summary.notes += [f"{subject.name}: {note}" for note in (notes() if callable(notes) else ())]
+        for name, check in checks.items():
+            if check.unchecked:
+                summary.notes.append(f"{name}: not checked for reads that change the memory, as {check.unchecked}")
         log.finish()
         record.update(finished=True, notes=sorted({*record.get("notes", []), *summary.notes}), updated=_now())
         _write_record(folder, record)
     return summary
 
 
-def _ask_cell(
-    plan: Plan,
-    task: Task,
-    cell: Cell,
-    subject: Subject,
-    asker: Asker,
-    mode: drive.Mode,
-    log: ResponseLog,
-    summary: Summary,
-    bar: Progress,
-) -> None:
-    """Ask one system about the streams of one cell."""
+def _chunks(episodes: Iterator[Episode], length: int) -> Iterator[list[Episode]]:
+    """Cut a cell into chunks that are made once and asked by every system; bounded in symbols."""
+    size = max(1, min(512, BATCH_SYMBOLS // max(length, 1)))
+    while chunk := list(itertools.islice(episodes, size)):
+        yield chunk
 
-    def work() -> Iterator[drive.Work]:
-        for episode in cell.episodes(task):
-            wanted = wanted_of(episode, asker, plan.arms)
-            missing = [item for item in wanted if item.key not in log.keys]
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One system asked about the episodes of one chunk."""
+
+    plan: Plan
+    subject: Subject
+    asker: Asker
+    mode: drive.Mode
+    check: MutationCheck
+    log: ResponseLog
+    summary: Summary
+    bar: Progress
+
+    def ask(self, episodes: Sequence[Episode]) -> None:
+        """Ask what the log does not hold yet."""
+        work = []
+        for episode in episodes:
+            wanted = wanted_of(episode, self.asker, self.plan.arms)
+            missing = [item for item in wanted if item.key not in self.log.keys]
             if len(missing) < len(wanted):
-                summary.already_there += len(wanted) - len(missing)
-                bar.advance(len(wanted) - len(missing))
+                self.summary.already_there += len(wanted) - len(missing)
+                self.bar.advance(len(wanted) - len(missing))
             if missing:
-                yield episode, missing
-
-    def keep(episode: Episode, asked: Sequence[Asked]) -> None:
-        rows = [row_of(item, episode, asker) for item in asked]
-        log.append(rows)
-        summary.count(rows)
-        bar.advance(len(rows))
-
-    check = MutationCheck()
-    if mode == "aread":
-        finished = drive.drive_async(
-            subject.system, work(), timeout=plan.timeout, concurrency=plan.concurrency, check=check
-        )
-        for episode, asked in finished:
-            keep(episode, asked)
-    else:
-        for ready in _groups(work(), mode):
-            if mode == "batch" and all(drive.batchable(episode) for episode, _ in ready):
-                _ask_batch(plan, subject, asker, ready, log, summary, bar)
-            else:
-                for episode, wanted in ready:
-                    keep(
-                        episode,
-                        drive.ask_reading(subject.system, episode, wanted, timeout=plan.timeout, check=check),
-                    )
-    if check.unchecked:
-        summary.notes.append(f"{subject.name}: not checked for reads that change the memory, as {check.unchecked}")
-
-
-def _groups(work: Iterator[drive.Work], mode: drive.Mode) -> Iterator[list[drive.Work]]:
-    """Group episodes for the batched path: equal length and question count, bounded in symbols."""
-    if mode != "batch":
-        yield from ([item] for item in work)
-        return
-
-    def kind(item: drive.Work) -> tuple[int, int]:
-        return item[0].length, len(item[0].queries)
-
-    for (length, _), same in itertools.groupby(work, kind):
-        size = max(1, min(512, BATCH_SYMBOLS // max(length, 1)))
-        while batch := list(itertools.islice(same, size)):
-            yield batch
-
-
-def _ask_batch(
-    plan: Plan,
-    subject: Subject,
-    asker: Asker,
-    ready: Sequence[drive.Work],
-    log: ResponseLog,
-    summary: Summary,
-    bar: Progress,
-) -> None:
-    """Ask a batched system about a group of episodes; when it fails, one by one, so that the failing one is named."""
-    privileged = bool(getattr(subject.system, "privileged", False))
-    for arm in plan.arms:
-        chosen = [(e, [w for w in wanted if w.arm == arm]) for e, wanted in ready]
-        # A batch holds whole episodes; of one that was cut short before, the rows that are there are asked again but
-        # not written again.
-        chosen = [(e, w) for e, w in chosen if w]
-        if not chosen:
-            continue
-        episodes = [e for e, _ in chosen]
-        started = time.perf_counter()
-        answers = drive.ask_batch(subject.system, drive.stack(episodes, arm, privileged), timeout=plan.timeout)
-        seconds = time.perf_counter() - started
-        if isinstance(answers, str) and len(chosen) > 1 and seconds < plan.timeout:
-            for item in chosen:
-                _ask_batch(plan, subject, asker, [item], log, summary, bar)
-            continue
-        count = sum(len(w) for _, w in chosen)
-        if isinstance(answers, str):
-            for episode, missing in chosen:
-                rows = [row_of(Asked(item, error=answers), episode, asker) for item in missing]
-                log.append(rows)
-                summary.count(rows)
+                work.append((episode, missing))
+        if self.mode == "aread":
+            finished = drive_async(
+                self.subject.system,
+                iter(work),
+                timeout=self.plan.timeout,
+                concurrency=getattr(self.subject.system, "concurrency", None) or self.plan.concurrency,
+                check=self.check,
+            )
+            for episode, asked in finished:
+                self._keep(episode, asked)
+        elif self.mode == "batch" and all(drive.batchable(episode) for episode, _ in work):
+            for _, same in itertools.groupby(work, lambda item: (item[0].length, len(item[0].queries))):
+                self._ask_batch(list(same))
         else:
-            full = [wanted_of(e, asker, (arm,)) for e in episodes]
-            data = batch_rows(episodes, full, answers, asker, seconds)
-            if count < sum(map(len, full)):
-                data = _only(data, {w.key for _, wanted in chosen for w in wanted})
-            log.append_encoded(data)
-            summary.asked += count
-        bar.advance(count)
+            for episode, missing in work:
+                asked, stopped = drive.ask_reading(
+                    self.subject.system, episode, missing, timeout=self.plan.timeout, check=self.check
+                )
+                self._keep(episode, asked)
+                if stopped is not None:
+                    raise stopped
 
+    def _keep(self, episode: Episode, asked: Sequence[Asked]) -> None:
+        """Write the rows of one episode."""
+        rows = [row_of(item, episode, self.asker) for item in asked]
+        self.log.append(rows)
+        self.summary.count(rows)
+        self.bar.advance(len(rows))
 
-def _only(data: bytes, keys: set[str]) -> bytes:
-    """Keep the JSON lines whose key is in `keys`."""
-    return b"".join(line + b"\n" for line in data.splitlines() if json.loads(line)["key"] in keys)
+    def _ask_batch(self, work: Sequence[drive.Work]) -> None:
+        """Ask whole episodes at once; when that fails, one by one, so that the failing one is named."""
+        system, timeout = self.subject.system, self.plan.timeout
+        for arm in self.plan.arms:
+            chosen = [(e, [item for item in missing if item.arm == arm]) for e, missing in work]
+            chosen = [(e, missing) for e, missing in chosen if missing]
+            if not chosen:
+                continue
+            batch = drive.stack([e for e, _ in chosen], arm, bool(getattr(system, "privileged", False)))
+            started = time.perf_counter()
+            answers = drive.ask_batch(system, batch, timeout=timeout)
+            seconds = time.perf_counter() - started
+            if not isinstance(answers, str):
+                self._keep_batch(chosen, arm, answers, seconds)
+            elif len(chosen) > 1 and seconds < timeout:
+                for item in chosen:
+                    self._ask_batch([item])
+            else:
+                for episode, missing in chosen:
+                    self._keep(episode, [Asked(item, error=answers) for item in missing])
+
+    def _keep_batch(self, chosen: Sequence[drive.Work], arm: str, answers: BatchAnswers, seconds: float) -> None:
+        """Write the rows of a batch; of an episode that was cut short before, only those that are missing."""
+        count = sum(len(missing) for _, missing in chosen)
+        whole = all(len(missing) == len(episode.queries) for episode, missing in chosen)
+        episodes = [episode for episode, _ in chosen]
+        wanted = [missing for _, missing in chosen] if whole else [wanted_of(e, self.asker, (arm,)) for e in episodes]
+        data = batch_rows(episodes, wanted, answers, self.asker, seconds)
+        if not whole:
+            keys = {item.key for _, missing in chosen for item in missing}
+            lines = [line for line in data.splitlines(keepends=True) if json.loads(line)["key"] in keys]
+            data = b"".join(lines)
+        self.log.append_encoded(data)
+        self.summary.asked += count
+        self.bar.advance(count)
 
 
 def _open_record(plan: Plan, folder: Path, log: ResponseLog, command: Sequence[str]) -> dict[str, Any]:

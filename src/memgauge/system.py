@@ -20,7 +20,9 @@ The shortest system of your own:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -54,7 +56,12 @@ class Answer:
     retrieved: tuple[str, ...] = ()
     prompt_hash: str | None = None
     refused: str | None = None
-    """`too_long`, `filtered` or `empty`, when a server declined to take or to answer the question."""
+    """`too_long`, `filtered` or `empty`, when a server declined to take or to answer the question; `raw` is then what
+    the server said."""
+    price: Callable[[Fraction], int] | None = None
+    """For a text: FLOPs of the read when it commits after so many answer tokens, which the grader finds out."""
+    confidence_at: Callable[[int], float | None] | None = None
+    """For a text: the confidence, given the character of `raw` at which the deciding marker opens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,21 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args, overload
+from typing import TYPE_CHECKING, get_args, overload
 
 import numpy as np
 
 from memgauge.episode import Episode, Observation, ObservationKind, Query, Question, SymbolArray
 from memgauge.errors import InputError, unknown_name
+from memgauge.streams.item import Band, Negatives
 
 if TYPE_CHECKING:
     from memgauge.streams import StreamItem
 
-Band = Literal["low", "max", "easyhuman"]
-Negatives = Literal["uniform", "matched"]
 BLOCK = 64
 """Symbols an observation; a stream arrives piecemeal, so that no system learns its length before the end."""
+OWN_NEGATIVES: tuple[Negatives, ...] = ("uniform",)
+"""EasyHuman streams have negatives of their own, which no option changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +159,19 @@ class MadeStreams:
             "seed": self.seed,
         }
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[TaskCell]:
         """Yield the cells, shortest streams first."""
         from memgauge.streams import make_item
 
         for length in sorted(self.lengths):
             for band in self.bands:
-                for kind in self.negatives if band != "easyhuman" else self.negatives[:1]:
+                for kind in self.negatives if band != "easyhuman" else OWN_NEGATIVES:
 
                     def items(length: int = length, band: Band = band, kind: Negatives = kind) -> Iterator[StreamItem]:
                         for index in range(self.count):
                             yield make_item(band, length, index, seed=self.seed, queries=self.queries, negatives=kind)
 
-                    yield Cell(length, band, kind, self.count, self.count * self.queries, items)
+                    yield TaskCell(length, band, kind, self.count, self.count * self.queries, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class StoredStreams:
     folder: Path
     lengths: tuple[int, ...] | None = None
     bands: tuple[str, ...] | None = None
-    _cells: list[Cell] = field(default_factory=list)
+    _cells: list[TaskCell] = field(default_factory=list)
 
     @property
     def identity(self) -> dict[str, object]:
@@ -204,7 +205,7 @@ class StoredStreams:
             "negatives": sorted({cell.negatives for cell in cells}),
         }
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[TaskCell]:
         """Yield the cells of the folder, shortest streams first. The folder is read once."""
         if not self._cells:
             from memgauge.streams import read_dataset
@@ -217,12 +218,12 @@ class StoredStreams:
                 raise InputError(f"{self.folder}: no stream has the lengths and bands that were asked for")
             for (length, band, kind), items in sorted(groups.items()):
                 questions = sum(len(item.queries) for item in items)
-                self._cells.append(Cell(length, band, kind, len(items), questions, items.__iter__))
+                self._cells.append(TaskCell(length, band, kind, len(items), questions, items.__iter__))
         yield from self._cells
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TaskCell:
     """The items of one length, band and kind of negatives."""
 
     length: int

@@ -45,8 +45,10 @@ def test_tasks_show_the_same_episodes(plan, tmp_path):
     execute(plan(made.Text(), task="ecc-text"), tmp_path / "text")
     tokens, text = rows_of(tmp_path / "tokens"), rows_of(tmp_path / "text")
     order = ["length", "episode", "query"]
-    assert tokens.sort(order).select(*order, "gold", "age", "answer").equals(
-        text.sort(order).select(*order, "gold", "age", "answer")
+    assert (
+        tokens.sort(order)
+        .select(*order, "gold", "age", "answer")
+        .equals(text.sort(order).select(*order, "gold", "age", "answer"))
     )
     assert tokens["correct"].all()
     assert set(text["t_ans"]) == {5 * 8 / 11}
@@ -73,7 +75,8 @@ def test_a_fault_stays_in_its_episode(plan, tmp_path, fault, said):
     bad = rows.filter(pl.col("outcome") == "model_error")
     good = rows.filter(pl.col("outcome") == "answered")
     assert rows.height == 48
-    assert bad.height and good.height
+    assert bad.height
+    assert good.height
     assert not set(bad["episode"]) & set(good["episode"])
     assert said in bad["error"][0]
     assert bad["correct"].null_count() == bad.height

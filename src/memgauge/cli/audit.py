@@ -7,15 +7,20 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from memgauge.cli.options import Json
+
 
 def audit(
     file: Annotated[Path, Parameter(help="Labelled cases, one JSON object a line.")],
     /,
     *,
     strict: Annotated[bool, Parameter(negative="", help="Exit with status 1 when a case is missed.")] = False,
-    json: Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")] = False,
-) -> None:
-    """Run the project's graders on labelled cases and count, for each kind, how many they agree with."""
+    json: Json = False,
+) -> int:
+    """Run the project's graders on labelled cases and count, for each kind, how many they agree with.
+
+    Exit status: 0 whenever the file could be read; with --strict, 1 when a case that is not debatable is missed.
+    """
     from memgauge.cli.output import print_json, print_table
     from memgauge.grading.audit import audit_file
 
@@ -31,5 +36,4 @@ def audit(
         for miss in report.misses:
             if miss.got is not None:
                 print(f"{miss.id}: got {miss.got}, expected {miss.expect}")
-    if strict and report.misses:
-        raise SystemExit(1)
+    return 1 if strict and report.misses else 0

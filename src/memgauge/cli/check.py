@@ -40,6 +40,6 @@ def check(
         ("interval", "What 95 % intervals cover (simulated)"),
     ):
         rows = [[line.what, line.expected, line.measured, words[line.holds]] for line in lines if line.test == test]
-        print_table(title, ("what", "expected", "measured", ""), rows)
+        print_table(title, ("what", "expected", "measured", ""), rows, left=4)
     print(f"{len(lines) - len(failed)} of {len(lines)} lines hold" if failed else f"all {len(lines)} lines hold")
     return 1 if failed else 0

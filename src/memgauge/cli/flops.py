@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-app = App(name="flops", help="Price models and backbones, and compute the paper's cost tables.")
+from memgauge.cli.options import Json
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document.")]
+app = App(name="flops", help="Price models and backbones, and compute the paper's cost tables.")
 
 
 @app.command

@@ -22,10 +22,10 @@ def systems(*, json: Json = False) -> None:
     rows = []
     for system in found:
         parameters = ", ".join(
-            f"{p['name']}={p['default']}" if "default" in p else p["name"] for p in system["parameters"]
+            p["name"] if p["required"] else f"[{p['name']}={p['default']}]" for p in system["parameters"]
         )
         rows.append([system["name"], parameters, system["description"]])
-    print_table("", ("system", "parameters", "what it is"), rows)
+    print_table("", ("system", "parameters", "what it is"), rows, left=3)
     print("Your own: import:package.module:Name[:k=v,...], or an entry point of the group memgauge.systems.")
 
 
@@ -39,7 +39,7 @@ def tasks(*, json: Json = False) -> None:
     if json:
         print_json({"tasks": found})
     else:
-        print_table("", ("task", "what a system sees"), [[t["name"], t["description"]] for t in found])
+        print_table("", ("task", "what a system sees"), [[t["name"], t["description"]] for t in found], left=2)
 
 
 @app.command
@@ -52,7 +52,7 @@ def models(*, json: Json = False) -> None:
     if json:
         print_json({"models": [{"name": m.name, "slug": m.slug, "aliases": list(m.aliases)} for m in found]})
     else:
-        print_table("", ("model", "slug", "aliases"), [[m.name, m.slug, ", ".join(m.aliases)] for m in found])
+        print_table("", ("model", "slug", "aliases"), [[m.name, m.slug, ", ".join(m.aliases)] for m in found], left=3)
 
 
 @app.command
@@ -65,4 +65,4 @@ def backbones(*, json: Json = False) -> None:
     if json:
         print_json({"backbones": [{"name": b.name, "table12_name": b.table12_name} for b in found]})
     else:
-        print_table("", ("backbone", "name in Table 12"), [[b.name, b.table12_name or "-"] for b in found])
+        print_table("", ("backbone", "name in Table 12"), [[b.name, b.table12_name or "-"] for b in found], left=2)

@@ -12,15 +12,15 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table for people: the first column left-aligned, the others right-aligned."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table for people: the first `left` columns left-aligned, the others, which are numbers, right-aligned."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title or None, title_justify="left")
     for index, name in enumerate(columns):
-        table.add_column(Text(name), justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(Text(name), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)

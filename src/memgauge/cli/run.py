@@ -170,33 +170,20 @@ def _dry_run(plan: Plan, json: bool) -> int:
     if json:
         print_json({"total": total, "cells": cells})
         return 0
-    columns = (
-        "system",
-        "split",
-        "length",
-        "negatives",
-        "streams",
-        "questions",
-        "stream tokens",
-        "question tokens",
-        "FLOPs",
+    keys = ("questions", "stream_tokens", "question_tokens", "flops")
+    rows = []
+    for subject in plan.subjects:
+        own = [cell for cell in cells if cell["system"] == subject.name]
+        sums = {k: None if any(c[k] is None for c in own) else sum(c[k] for c in own) for k in keys}
+        rows.append([subject.name, *(_cell(sums[key]) for key in keys)])
+    rows.append(["all", *(_cell(total[key]) for key in keys)])
+    print_table(
+        f"would ask in {len(cells) // len(plan.subjects)} cells (FLOPs estimated from one stream a cell)",
+        ("system", "questions", "stream tokens", "question tokens", "FLOPs"),
+        rows,
     )
-    keys = (
-        "system",
-        "split",
-        "length",
-        "negatives",
-        "streams",
-        "questions",
-        "stream_tokens",
-        "question_tokens",
-        "flops",
-    )
-    rows = [[_cell(cell[key]) for key in keys] for cell in cells]
-    rows.append(["all", "", "", "", "", *(_cell(total[key]) for key in keys[5:])])
-    print_table("would ask (FLOPs estimated from one stream a cell)", columns, rows)
     return 0
 
 
-def _cell(value: Any) -> str:
-    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+def _cell(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"

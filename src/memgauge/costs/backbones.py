@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memgauge.costs.arithmetic import MAX_COUNT
 from memgauge.errors import InputError, unknown_name
 
 LAYERS = 3
 HEAD = 16
+MAX_WIDTH = 2**20
 Form = Callable[[int, int], int]
 """(width D, tokens T) to FLOPs of all three layers."""
 
@@ -173,10 +175,10 @@ def backbone_cost(name: str, width: int, length: int) -> BackboneCost:
     entry = BACKBONES.get(name) or next((b for b in BACKBONES.values() if b.table12_name == name), None)
     if entry is None:
         raise unknown_name("backbone", name, BACKBONES)
-    if width < HEAD or width % HEAD:
-        raise InputError(f"width is {width}: heads are {HEAD} wide, so take a positive multiple of {HEAD}")
-    if length < 0:
-        raise InputError(f"length is {length}: give 0 or more symbols")
+    if not HEAD <= width <= MAX_WIDTH or width % HEAD:
+        raise InputError(f"width is {width}: heads are {HEAD} wide, so take a multiple of {HEAD} up to {MAX_WIDTH}")
+    if not 0 <= length <= MAX_COUNT:
+        raise InputError(f"length is {length}: give 0 to {MAX_COUNT} symbols")
     write = entry.form(width, length)
     return BackboneCost(write, entry.form(width, length + 1) - write)
 
@@ -185,6 +187,6 @@ def backbone_flops(name: str, width: int, length: int) -> int:
     """Return the FLOPs of a stream of `length` symbols and one query, as in Table 12.
 
     >>> backbone_flops("rope", 64, 2048)
-    1915109376
+    1915110144
     """
     return backbone_cost(name, width, length).F_total

@@ -28,7 +28,9 @@ class Fields:
     def missing(self, name: str, alternative: str = "") -> InputError:
         """Build the error for an absent field."""
         also = f" ({alternative})" if alternative else ""
-        return InputError(f"{self.where}: the field {name!r}{also} is missing; the price needs it and does not guess it")
+        return InputError(
+            f"{self.where}: the field {name!r}{also} is missing; the price needs it and does not guess it"
+        )
 
     def require(self, name: str) -> None:
         """Raise unless the field is there; null is allowed."""
@@ -97,5 +99,7 @@ class Fields:
     def _whole(self, value: Any, name: str, low: int, high: int) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             shown = str(value)[:40]
-            raise InputError(f"{self.where}: the field {name!r} is {shown}; it must be a whole number from {low} to {high}")
+            raise InputError(
+                f"{self.where}: the field {name!r} is {shown}; it must be a whole number from {low} to {high}"
+            )
         return value

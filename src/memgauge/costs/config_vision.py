@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from memgauge.costs.config_fields import Fields
@@ -25,21 +26,13 @@ def front_end_from_config(root: Fields, inner: Fields, d_t: int) -> tuple[FrontE
     if not inner.has("vision_config"):
         return None, f"{root.where} names no vision tower (vision_config)"
     model_type = root.text("model_type", default="")
-    builder = {
-        "qwen2_5_vl": _qwen25_vl,
-        "qwen3_vl": _qwen3_vl,
-        "qwen3_vl_moe": _qwen3_vl,
-        "qwen3_omni_moe": _qwen3_vl,
-        "qwen3_omni_moe_thinker": _qwen3_vl,
-        "glm4v": _glm4v,
-        "glm4v_moe": _glm4v,
-        "internvl": _internvl,
-        "internvl_chat": _internvl,
-    }.get(model_type)
+    if not model_type:
+        return None, str(root.missing("model_type"))
+    builder = _FAMILIES.get(model_type)
     if builder is None:
         return None, (
             f"the vision tower of model_type {model_type!r} is none of the families whose frames are priced "
-            "(qwen2_5_vl, qwen3_vl, qwen3_vl_moe, qwen3_omni_moe, glm4v, glm4v_moe, internvl, internvl_chat)"
+            f"({', '.join(_FAMILIES)})"
         )
     try:
         return builder(inner, inner.section("vision_config"), d_t), ""
@@ -73,9 +66,7 @@ def _qwen25_vl(config: Fields, v: Fields, d_t: int) -> FrontEnd:
     if full > plain.blocks:
         raise InputError(f"{v.where}: fullatt_block_indexes names {full} of {plain.blocks} blocks")
     window = (v.integer("window_size") // plain.patch) ** 2
-    tower = Tower(
-        plain.blocks, plain.width, plain.ffn_width, True, plain.patch, plain.frames_per_pass, 0, full, window
-    )
+    tower = Tower(plain.blocks, plain.width, plain.ffn_width, True, plain.patch, plain.frames_per_pass, 0, full, window)
     return FrameGroups(tower, merge, merger_per_token(tower.width, d_t, merge=merge))
 
 
@@ -120,3 +111,17 @@ def _internvl(config: Fields, v: Fields, d_t: int) -> FrontEnd:
     )
     per_token = projector_per_token(tower.width * fold.numerator**2, d_t)
     return FixedViews(tower, side * side, 1, (side // fold.numerator) ** 2, per_token)
+
+
+_FAMILIES: dict[str, Callable[[Fields, Fields, int], FrontEnd]] = {
+    "qwen2_5_vl": _qwen25_vl,
+    "qwen3_vl": _qwen3_vl,
+    "qwen3_vl_moe": _qwen3_vl,
+    "qwen3_omni_moe": _qwen3_vl,
+    "qwen3_omni_moe_thinker": _qwen3_vl,
+    "glm4v": _glm4v,
+    "glm4v_moe": _glm4v,
+    "internvl": _internvl,
+    "internvl_chat": _internvl,
+}
+"""Families whose towers a config names in full, by the model_type of the whole model."""

@@ -172,7 +172,12 @@ def _head_width(f: Fields, family: Family, d: int, n_q: int) -> int:
     return d // n_q
 
 
-LAYER_KINDS = {"full_attention": "full", "attention": "full", "sliding_attention": "sliding", "linear_attention": "linear"}
+LAYER_KINDS = {
+    "full_attention": "full",
+    "attention": "full",
+    "sliding_attention": "sliding",
+    "linear_attention": "linear",
+}
 
 
 def _layer_kinds(f: Fields, family: Family, count: int) -> list[str]:

@@ -60,10 +60,9 @@ class VlmPrice:
         """Further names with the same prices."""
         if not self.thinking:
             return ()
-        family, *rest = _words(self.name)
-        head = [family, *rest]
-        size = next(i for i, word in enumerate(head) if re.fullmatch(r"a?\d+b", word))
-        return ("-".join([*head[:size], "thinking", *head[size:]]),)
+        words = _words(self.name)
+        size = next(i for i, word in enumerate(words) if re.fullmatch(r"\d+b", word))
+        return ("-".join([*words[:size], "thinking", *words[size:]]),)
 
 
 def list_models() -> tuple[VlmPrice, ...]:

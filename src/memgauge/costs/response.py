@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from memgauge.costs.arithmetic import Rational, whole
+from memgauge.costs.arithmetic import MAX_COUNT, Rational, whole
 from memgauge.costs.decoder import LanguageModel
 from memgauge.costs.prices import VlmPrice
 from memgauge.costs.vision import Frame
@@ -125,7 +125,7 @@ def price_response(
 
     >>> from memgauge.costs import vlm_price
     >>> price_response(vlm_price("qwen3-vl-8b"), "ecc-text", 64, 3).F_decode
-    31599890432
+    31594315776
     """
     frame, t_in = _check(price, task, length, answer_tokens, frame, t_in, option_frames, split, queries)
     notes = list(price.notes)
@@ -142,7 +142,7 @@ def price_response(
             notes.append("the frame size does not enter: this model resizes every frame to a fixed square")
     if price.context is not None and n > price.context:
         notes.append(
-            f"N = {n} exceeds the {price.context} positions the checkpoint was trained on, {n / price.context:.1f} times"
+            f"N = {n} is {n / price.context:.1f} times the {price.context} positions the checkpoint was trained on"
         )
     prefill = language.prefill(n)
     decode = language.decode(n, answer_tokens)
@@ -189,18 +189,18 @@ def _check(
     """Refuse what cannot be priced, and fill in the paper's frame size and prompt tokens."""
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
-    if length < 1:
-        raise InputError(f"length is {length}: give at least 1 symbol or frame")
-    if answer_tokens < 0:
-        raise InputError(f"answer tokens is {answer_tokens}: give 0 or more")
+    if not 1 <= length <= MAX_COUNT:
+        raise InputError(f"length is {length}: give 1 to {MAX_COUNT} symbols or frames")
+    if not 0 <= answer_tokens <= MAX_COUNT:
+        raise InputError(f"answer tokens is {answer_tokens}: give 0 to {MAX_COUNT}")
     if split not in ("write", "question"):
         raise unknown_name("split", split, ("write", "question"))
-    if queries < 1:
-        raise InputError(f"queries is {queries}: at least one question shares a write")
+    if not 1 <= queries <= MAX_COUNT:
+        raise InputError(f"queries is {queries}: 1 to {MAX_COUNT} questions share a write")
     if t_in is None:
         t_in = VIDEO_PROMPT_TOKENS if task in VIDEO_FRAMES else 0
-    if t_in < 0 or option_frames < 0:
-        raise InputError("t_in and option_frames must be 0 or more")
+    if not 0 <= t_in <= MAX_COUNT or not 0 <= option_frames <= MAX_COUNT:
+        raise InputError(f"t_in is {t_in}, option_frames is {option_frames}: give 0 to {MAX_COUNT}")
     if task not in VIDEO_FRAMES:
         if frame is not None or option_frames:
             raise InputError(f"task {task!r} shows no frames; leave the frame size and option frames out")

@@ -68,7 +68,9 @@ def table12() -> dict[str, dict[str, Fraction]]:
     cells = [(width, length) for width in (64, 128) for length in (2048, 4096)]
     rows = {entry.table12_name: entry.name for entry in list_backbones() if entry.table12_name is not None}
     return {
-        row: {f"D{width}_L{length}": Fraction(backbone_flops(rows[row], width, length), MEGA) for width, length in cells}
+        row: {
+            f"D{width}_L{length}": Fraction(backbone_flops(rows[row], width, length), MEGA) for width, length in cells
+        }
         for row in printed_table(12)
     }
 

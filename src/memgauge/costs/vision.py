@@ -190,7 +190,7 @@ class Resampler:
 
 
 def merger_per_token(d_v: int, d_t: int, *, merge: int = 2, passes: int = 1) -> int:
-    """Return passes * (2m^2 + 2m d_t) with m = merge^2 d_v: Qwen-VL's merger, with DeepStack adapters as more passes."""
+    """Return passes * (2m^2 + 2m d_t) with m = merge^2 d_v: Qwen-VL's merger; DeepStack adapters are more passes."""
     m = merge**2 * d_v
     return passes * (2 * m * m + 2 * m * d_t)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Literal
 
 from memgauge.grading.ecc import commit_cost, parse_ecc
@@ -22,6 +23,10 @@ class Graded:
     refused_kind: str | None = None
     t_ans: float | None = None
     error: str | None = None
+    commitment: Fraction | None = None
+    """`t_ans` of a model's text, exact."""
+    marker_char: int | None = None
+    """Where the deciding marker of a model's text opens."""
 
     @property
     def score(self) -> float | None:
@@ -44,12 +49,20 @@ def grade_membership(answer: object, gold: str, template: Literal["synthetic", "
         return Graded("refused_by_server", refused_kind=answer.refused)
     if answer.raw is not None:
         parsed = parse_ecc(answer.raw, template, finish_reason=answer.finish_reason)
-        t_ans = answer.t_ans
-        if t_ans is None and answer.tokens_out is not None:
-            t_ans = float(commit_cost(answer.raw, answer.tokens_out, template).t_ans)
+        exact = None if answer.t_ans is None else Fraction(answer.t_ans)
+        if exact is None and answer.tokens_out is not None:
+            exact = commit_cost(answer.raw, answer.tokens_out, template).t_ans
+        found = Graded(
+            "abstained",
+            correct=False,
+            abstain_kind=parsed.abstain_kind,
+            t_ans=None if exact is None else float(exact),
+            commitment=exact,
+            marker_char=parsed.marker_char,
+        )
         if parsed.answer == "abstain":
-            return Graded("abstained", correct=False, abstain_kind=parsed.abstain_kind, t_ans=t_ans)
-        return Graded("answered", parsed.answer, parsed.answer == gold, t_ans=t_ans)
+            return found
+        return replace(found, outcome="answered", answer=parsed.answer, correct=parsed.answer == gold)
     if answer.value is None:
         return Graded("abstained", correct=False, abstain_kind="explicit", t_ans=answer.t_ans)
     word = "yes" if answer.value else "no"
@@ -60,8 +73,9 @@ def _malformed(answer: Answer) -> str | None:
     """Say what is wrong with an answer, or None."""
     if answer.refused is not None and answer.refused not in REFUSALS:
         return f"Answer.refused is {_short(answer.refused)}; it is one of {', '.join(REFUSALS)} or None"
-    if answer.raw is not None and not isinstance(answer.raw, str):
-        return f"Answer.raw is {_short(answer.raw)}; it is the model's text or None"
+    raw: object = answer.raw  # whatever the annotation says, it comes from somebody else's code
+    if raw is not None and not isinstance(raw, str):
+        return f"Answer.raw is {_short(raw)}; it is the model's text or None"
     # A numpy bool is as good as Python's own, and many systems return one.
     if answer.raw is None and answer.value is not None and type(answer.value).__name__ not in ("bool", "bool_"):
         return f"Answer.value is {_short(answer.value)}; a membership question takes True, False or None (abstain)"

@@ -10,7 +10,7 @@ from typing import Literal
 from memgauge.costs.arithmetic import answer_tokens
 from memgauge.errors import unknown_name
 from memgauge.grading.outcomes import AbstainKind, Outcome
-from memgauge.grading.think import TAG
+from memgauge.grading.think import visible_spans
 
 Template = Literal["synthetic", "natural"]
 
@@ -47,19 +47,18 @@ class CommitCost:
     n_chars: int
 
 
-# A marker is the innermost pair of ASCII braces around exactly one option; blanks inside are tolerated, and so are the
-# backslashes of an escaped pair, as in \{0\}. No repetition crosses a brace, so a scan is linear in the text.
-_MARKER = r"(?P<escaped>\\)?\{{\s*(?P<option>{options})\s*(?P<escape>\\*)\}}"
+def _marker(options: dict[str, str]) -> re.Pattern[str]:
+    r"""Return a pattern of one template's markers: braces around exactly one option, blanks tolerated.
 
-
-def _scanner(options: dict[str, str]) -> re.Pattern[str]:
-    """Return a pattern that finds markers of one template and the tags of reasoning blocks."""
-    # Letter case by classes of two: re.IGNORECASE would also take a dotless i for an i.
+    The backslashes of an escaped pair, as in \{0\}, are tolerated too. No repetition crosses a brace, so the innermost
+    pair is found and a scan is linear in the text. Letter case is spelled out: re.IGNORECASE would take a dotless i
+    for an i.
+    """
     words = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in option) for option in options)
-    return re.compile(rf"(?P<marker>{_MARKER.format(options='|'.join(words))})|(?i:{TAG})")
+    return re.compile(rf"\{{\s*(?P<option>{'|'.join(words)})\s*(?P<escape>\\*)\}}")
 
 
-_SCANNERS = {template: _scanner(options) for template, options in OPTIONS.items()}
+_MARKERS = {template: _marker(options) for template, options in OPTIONS.items()}
 
 
 def parse_ecc(text: str, template: Template = "synthetic", *, finish_reason: str | None = None) -> EccParse:
@@ -81,36 +80,36 @@ def parse_ecc(text: str, template: Template = "synthetic", *, finish_reason: str
     >>> parse_ecc("<think>{0}?", finish_reason="length").abstain_kind.value
     'overflow'
     """
-    scanner = _SCANNERS.get(template)
-    if scanner is None:
-        raise unknown_name("template", template, _SCANNERS)
-    last: re.Match[str] | None = None
-    inside = False
-    for match in scanner.finditer(text):
-        if match["marker"] is not None:
-            if not inside and (match["escaped"] or not match["escape"]):
-                last = match
-        elif match["open"] is not None:
-            inside = True
-        elif match["close"] is not None:
-            if not inside:  # the block began with the text, or before this closing tag's twin
-                last = None
-            inside = False
-    if last is None:
-        kind = AbstainKind.OVERFLOW if finish_reason == "length" else AbstainKind.FORMAT
-        return EccParse("abstain", kind)
-    position = text.rindex("{", 0, last.start("option"))
-    meaning = OPTIONS[template][last["option"].lower()]
+    pattern = _MARKERS.get(template)
+    if pattern is None:
+        raise unknown_name("template", template, _MARKERS)
+    marker = _last_marker(text, pattern)
+    if marker is None:
+        return EccParse("abstain", AbstainKind.OVERFLOW if finish_reason == "length" else AbstainKind.FORMAT)
+    meaning = OPTIONS[template][marker["option"].lower()]
     if meaning == "abstain":
-        return EccParse("abstain", AbstainKind.EXPLICIT, position)
-    return EccParse("yes" if meaning == "yes" else "no", None, position)
+        return EccParse("abstain", AbstainKind.EXPLICIT, marker.start())
+    return EccParse("yes" if meaning == "yes" else "no", None, marker.start())
+
+
+def _last_marker(text: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Return the last marker outside reasoning blocks."""
+    for begin, end in reversed(visible_spans(text)):
+        last = None
+        for match in pattern.finditer(text, begin, end):
+            # A closing brace is escaped only where the opening one is.
+            if not match["escape"] or text[match.start() - 1 : match.start()] == "\\":
+                last = match
+        if last is not None:
+            return last
+    return None
 
 
 def commit_cost(text: str, t_out: int, template: Template = "synthetic") -> CommitCost:
     """Return T_ans of a response of `t_out` tokens: the share of them before the deciding marker (ECCBench, B.3).
 
-    T_ans = max(1, t_out * i / l) with the marker's brace at character i of l, and t_out / 2 without a marker. Characters
-    are code points of the raw text.
+    T_ans = max(1, t_out * i / l) with the marker's brace at character i of l, and t_out / 2 without a marker.
+    Characters are code points of the raw text.
 
     >>> commit_cost("A {1} xyzw", 25).t_ans
     Fraction(5, 1)

@@ -175,7 +175,7 @@ class Compression(Key):
     note: str | None
 
 
-class Split2(TypedDict):
+class RightWrong(TypedDict):
     """Arm A's right and wrong answers in a group of questions."""
 
     right: int
@@ -215,9 +215,9 @@ class Calibration(TypedDict):
     accuracy_answered_b: Estimate
     responsiveness: Estimate
     """R_A - R_B."""
-    kept: Split2
+    kept: RightWrong
     """Answered under A and answered under B."""
-    declined: Split2
+    declined: RightWrong
     """Answered under A, declined under B."""
     taken_up: int
     """Declined under A, answered under B."""
@@ -315,6 +315,8 @@ class Forgetting(Key):
     """Over all ages."""
     false_alarm: Estimate
     """Share of negatives answered yes: recall alone may be a bias towards yes."""
+    half_life_over: str | None
+    """What was fitted: `bins` (recall of age bins) or `rows` (scores that are more than right and wrong)."""
     half_life: dict[str, Any] | None
     """The fit of `memgauge.metrics.half_life`, as its `to_dict` gives it."""
     note: str | None
@@ -330,15 +332,15 @@ class McNemar(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Two systems on the same questions."""
+    """Two systems on the same questions; a part of the key is null where several cells are taken together."""
 
     system_a: str
     system_b: str
-    task: str
-    split: str
+    task: str | None
+    split: str | None
     subtype: str | None
-    length: int
-    arm: str
+    length: int | None
+    arm: str | None
     negatives: str | None
     n: int
     """Questions scored for both."""

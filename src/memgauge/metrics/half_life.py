@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,9 +125,18 @@ def check_options(bounds: str, gate: str, method: str, permutations: int, t_ref:
         raise InputError(f"t_ref must be a positive number, got {t_ref}")
 
 
-def not_applicable(reason: str, detail: str | None = None, *, gate: Gate = "strict", **extra: Any) -> HalfLifeResult:
+def not_applicable(
+    reason: str,
+    detail: str | None = None,
+    *,
+    bounds: Bounds = "unit",
+    gate: Gate = "strict",
+    method: Method = "profile",
+    t_ref: float | None = 60.0,
+    unit: str = "seconds",
+) -> HalfLifeResult:
     """Return the result of a measurement that ended before the fit (no poses, never returned, ...)."""
-    return HalfLifeResult(gate, _both(reason), "profile", "unit", 60.0, detail=detail, extra=extra)
+    return HalfLifeResult(gate, _both(reason), method, bounds, t_ref, unit, detail)
 
 
 def describe_support(gaps: Floats, values: Floats, groups: NDArray[np.int64] | None = None) -> Support:

@@ -2,6 +2,9 @@
 
 The generator is SplitMix64 (Steele, Lea and Flood, 2014): item `index` of a family starts from the `index`-th output of
 the sequence that begins at the family's key, so any item can be made alone and neighbours are unrelated.
+
+numba looks only at the file of a loop itself to tell whether its cached code is stale: after changing a function that
+loops of other files call, delete the `__pycache__` folder of this room.
 """
 
 from __future__ import annotations
@@ -59,9 +62,9 @@ def draw(state: NDArray[np.uint64]) -> np.uint64:
 
 
 @kernel
-def below(state: NDArray[np.uint64], bound: int) -> np.int64:
+def below(state: NDArray[np.uint64], bound: int) -> int:
     """Draw an integer in [0, bound); the bias is below bound / 2**64."""
-    return np.int64(draw(state) % np.uint64(bound))
+    return int(np.int64(draw(state) % np.uint64(bound)))
 
 
 @kernel
@@ -78,7 +81,7 @@ def normal(state: NDArray[np.uint64]) -> float:
 
 
 @kernel
-def find_slot(keys: NDArray[np.int64], key: int) -> np.int64:
+def find_slot(keys: NDArray[np.int64], key: int) -> int:
     """Return the slot of `key` in an open-addressing table, or of the free slot (-1) where it belongs.
 
     The table's size is a power of two and it is never full.
@@ -87,4 +90,4 @@ def find_slot(keys: NDArray[np.int64], key: int) -> np.int64:
     slot = np.int64(mix(np.uint64(key)) & np.uint64(mask))
     while keys[slot] != key and keys[slot] != -1:
         slot = (slot + 1) & mask
-    return slot
+    return int(slot)

@@ -50,7 +50,7 @@ def occurs(codes: NDArray[np.uint32], trigrams: NDArray[np.bool_], code: np.uint
     found = np.uint32(0)
     for i in range(codes.shape[0] - size + 1):  # without a branch, so that it is vectorised
         found |= np.uint32((codes[i] >> shift) == code)
-    return found != 0
+    return bool(found != 0)
 
 
 @kernel

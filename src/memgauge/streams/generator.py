@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ CALIBRATION: dict[int, tuple[float, float, float]] = {
     2048: (0.69, 0.12, 0.25),
     4096: (0.69, 0.12, 0.25),
 }
-"""Stream length -> (mean and standard deviation of a rule set's entropy in bits, chance that a symbol may lead to itself).
+"""Stream length -> mean and standard deviation of a rule set's entropy in bits, chance that a symbol leads to itself.
 
 The estimator is biased on short streams, so the rule sets must be more regular there to reach the same measured rate.
 """
@@ -122,7 +122,7 @@ def low_entropy_stream(seed: int, length: int, index: int, *, max_tries: int = M
     )
 
 
-@cache
+@lru_cache(1024)
 def stream_key(seed: int, band: str, length: int) -> np.uint64:
     """Return the key of the family of streams of one band and length."""
     return np.uint64(word(seed, "streams", band, length))

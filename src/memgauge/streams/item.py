@@ -29,7 +29,7 @@ class StreamQuery:
     """Shape [k], k in 3..6; read-only."""
     gold: bool
     age: int | None
-    """Symbols between the end of the candidate's last occurrence and the end of the stream; None where it never occurred.
+    """Symbols between the end of the candidate's last occurrence and the end of the stream; None where there is none.
 
     That is L minus the 1-based position at which the last occurrence ends.
     """

@@ -82,7 +82,7 @@ def _log_probability(code: np.uint32, size: int, first: NDArray[np.float64], pai
         symbol = code >> np.uint32(4 * (size - 1 - j)) & np.uint32(15)
         total += pair[before, symbol]
         before = symbol
-    return total
+    return float(total)
 
 
 @kernel
@@ -94,7 +94,7 @@ def _propose(
     groups: NDArray[np.int64],
     state: NDArray[np.uint64],
 ) -> np.uint32:
-    """Draw a packed string: from the stream's chain of order 2 (level 0) or 1 (1), of its symbols (2), or uniform (3)."""
+    """Draw a packed string: from the chain of order 2 (level 0) or 1 (1), of own symbols (2), or uniform (3)."""
     if level == 3:
         return np.uint32(draw(state) >> np.uint64(64 - 4 * size))
     order = 2 - level

@@ -11,7 +11,7 @@ nothing about the answer.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -79,9 +79,7 @@ def draw_queries(
 
     A positive of `uniform` is copied from a uniform position of the stream, with replacement; a positive of `matched`
     is uniform over the distinct strings of its length, since a memory that answers exactly need not know how often each
-    occurs. A matched negative is, of 48 absent strings drawn from the stream's own first-order Markov chain, the one
-    whose probability under the stream's pair counts is nearest to the positive's. Where the chain has no absent string
-    the negative is made of the stream's own symbols, and failing that it is uniform.
+    occurs. How a matched negative is drawn is said in `memgauge.streams.matched`.
 
     In streams of more than 4,097 symbols all 4,096 strings of three symbols may occur; lengths of which no absent
     string is left are then not asked about, neither as positives nor as negatives.
@@ -113,16 +111,14 @@ def to_queries(symbols: NDArray[np.uint8], arrays: QueryArrays, negatives: str) 
     """Return the queries as values, with ids and ages."""
     text = symbols.tobytes()
     found = []
-    for number, (row, size, gold) in enumerate(zip(*arrays, strict=True)):
-        candidate = frozen(row[:size].copy())
+    for number, (size, gold) in enumerate(zip(arrays.lengths.tolist(), arrays.gold.tolist(), strict=True)):
+        candidate = frozen(arrays.candidates[number, :size].copy())
         when = len(text) - size - text.rfind(candidate.tobytes()) if gold else None
-        found.append(
-            StreamQuery(f"q{number:02d}", candidate, bool(gold), None if when is None else int(when), negatives)
-        )
+        found.append(StreamQuery(f"q{number:02d}", candidate, gold, when, negatives))
     return tuple(found)
 
 
-@cache
+@lru_cache(1024)
 def query_key(seed: int, family: str, length: int, negatives: str) -> np.uint64:
     """Return the key of the family of queries about the streams of one band and length."""
     return np.uint64(word(seed, "queries", negatives, family, length))
@@ -167,7 +163,7 @@ def fill_uniform_queries(
     queries = lengths.shape[0]
     for q in range(queries):
         positive = below(state, queries - q) < positives
-        positives -= positive
+        positives -= int(positive)
         size = smallest + below(state, 7 - smallest)
         if positive:
             code = codes[below(state, codes.shape[0] - size + 1)] >> np.uint32(4 * (6 - size))

@@ -14,17 +14,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-ALPHABET = 16
-CANDIDATE_LENGTHS = (3, 4, 5, 6)
+from memgauge.streams.words import (
+    ALPHABET,
+    CANDIDATE_LENGTHS,
+    FloatArray,
+    distinct,
+    found_in_window,
+    grams_pass,
+    independent_occurrence,
+    lz78_phrases,
+    lz78_symbols,
+    occurrence,
+)
+
 TRIGRAMS = ALPHABET**3
 MIN_LENGTH = max(CANDIDATE_LENGTHS)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,70 +48,11 @@ class Expected:
 
 def _check(length: int, bits: int = 0) -> None:
     if length < MIN_LENGTH:
-        raise ValueError(f"a stream of {length} symbols has no candidates of {MIN_LENGTH}: the length must be at least that")
+        raise ValueError(
+            f"a stream of {length} symbols has no candidates of {MIN_LENGTH}: the length must be at least that"
+        )
     if bits < 0:
         raise ValueError(f"bits must not be negative, got {bits}")
-
-
-# How many candidates occur -------------------------------------------------------------------------------------------
-
-
-def independent_occurrence(k: int, length: int) -> float:
-    """Return rho_k as if positions were independent: 1 - (1 - 16^-k)^(L-k+1), for any k and L >= 0.
-
-    Nearly exact (a candidate's overlaps with itself are left out), and cheap: confidences are computed with it.
-    """
-    return -math.expm1(max(length - k + 1, 0) * math.log1p(-(float(ALPHABET) ** -k)))
-
-
-@lru_cache(maxsize=None)
-def _words(k: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """All words of k symbols up to renaming: weight [C], matching automaton [C, k, k], and state after a tail [C, k].
-
-    State s means that the last s symbols read are the word's first s; a full match leaves the automaton. Entry
-    `tails[c, s]` is the state after reading the word from its symbol s on.
-    """
-    words: list[list[int]] = [[0]]
-    for _ in range(k - 1):
-        words = [[*w, a] for w in words for a in range(max(w) + 2)]
-    weights = np.array([math.perm(ALPHABET, max(w) + 1) for w in words]) / float(ALPHABET) ** k
-    automata = np.zeros((len(words), k, k))
-    tails = np.zeros((len(words), k), np.int64)
-
-    def longest(read: list[int], word: list[int]) -> int:
-        return next(s for s in range(min(len(read), k), -1, -1) if s == 0 or read[-s:] == word[:s])
-
-    for c, word in enumerate(words):
-        used = set(word)
-        for state in range(k):
-            for symbol in used:
-                reached = longest([*word[:state], symbol], word)
-                if reached < k:
-                    automata[c, state, reached] += 1 / ALPHABET
-            automata[c, state, 0] += (ALPHABET - len(used)) / ALPHABET
-            tails[c, state] = longest(word[state:], word) if state else 0
-    return weights, automata, tails
-
-
-@lru_cache(maxsize=4096)
-def _avoidance(k: int, length: int) -> FloatArray:
-    """Probability that `length` fresh symbols do not complete a word, from each state; shape [C, k]."""
-    result: FloatArray = np.linalg.matrix_power(_words(k)[1], length).sum(-1)
-    return result
-
-
-def occurrence(k: int, length: int) -> float:
-    """Return rho_k, the probability that a uniform word of k symbols (3..6) occurs in a uniform stream. Exact.
-
-    >>> round(occurrence(3, 4096), 4)
-    0.6318
-    """
-    return float(_words(k)[0] @ (1 - _avoidance(k, max(length, 0))[:, 0]))
-
-
-def distinct(k: int, length: int) -> float:
-    """Return N_k, the expected number of distinct words of k symbols (3..6) in a uniform stream. Exact."""
-    return float(ALPHABET) ** k * occurrence(k, length)
 
 
 # States that hold symbols: their recall ------------------------------------------------------------------------------
@@ -122,22 +72,9 @@ def independent_recall(k: int, length: int, held: int) -> float:
 
 
 def window_recall(length: int, held: int) -> FloatArray:
-    """Return f_k, k = 3..6, of the last (or first) `held` symbols of a stream: shape [4]. Exact.
-
-    A positive lies inside the window, or before it (then its word is independent of the window), or across its edge
-    (then its tail opens the window, and the automaton goes on from there).
-    """
+    """Return f_k, k = 3..6, of the last (or first) `held` symbols of a stream: shape [4]. Exact."""
     _check(length)
-    held = min(held, length)
-    recall = []
-    for k in CANDIDATE_LENGTHS:
-        weights, _, tails = _words(k)
-        found = float(max(held - k + 1, 0)) + max(length - held - k + 1, 0) * occurrence(k, held)
-        for outside in range(max(1, k - held), min(k - 1, length - held) + 1):
-            avoided = _avoidance(k, held - (k - outside))
-            found += 1 - float(weights @ avoided[np.arange(len(weights)), tails[:, outside]])
-        recall.append(found / (length - k + 1))
-    return np.array(recall)
+    return np.array([found_in_window(k, length, min(held, length)) for k in CANDIDATE_LENGTHS])
 
 
 def blocks_recall(k: int, length: int, blocks: int, block: int) -> float:
@@ -155,65 +92,15 @@ def blocks_recall(k: int, length: int, blocks: int, block: int) -> float:
     return share + (1 - share) * -math.expm1(inside * math.log1p(-(float(ALPHABET) ** -k)))
 
 
-def lz78_phrases(bits: int) -> int:
-    """Return how many LZ78 phrases fit: phrase j costs ceil(log2 j) bits for its parent and 4 for its symbol."""
-    phrases, spent, width = 0, 0, 0
-    while True:
-        # Phrases 2^(width-1)+1 .. 2^width name their parent with `width` bits.
-        group = 1 if width == 0 else 1 << (width - 1)
-        taken = min(group, (bits - spent) // (width + 4))
-        phrases += taken
-        if taken < group:
-            return phrases
-        spent += group * (width + 4)
-        width += 1
+def lz78_prefix(length: int, bits: int) -> float:
+    """Return the expected number of symbols in the longest prefix whose LZ78 code fits into `bits`."""
+    return min(float(length), lz78_symbols(min(lz78_phrases(bits), length)))
 
 
-@lru_cache(maxsize=1024)
-def lz78_symbols(phrases: int) -> float:
-    """Return the expected number of symbols in the first `phrases` LZ78 phrases of a uniform stream.
-
-    The phrases form a digital search tree of independent uniform strings: of the strings that reach a node the first
-    stays there, and the others go on to its 16 children, uniformly. The counts that reach a node at each depth follow.
-    """
-    pmf = np.zeros(phrases + 1)
-    pmf[phrases] = 1.0
-    nodes, symbols = 1.0, 0.0
-    while phrases > 0:
-        pmf = _thinned(pmf)
-        nodes *= ALPHABET
-        symbols += nodes * float(pmf @ np.arange(len(pmf)))
-        pmf = np.concatenate([[pmf[0] + pmf[1]], pmf[2:]]) if len(pmf) > 1 else pmf  # the first to come stays
-        if nodes * float(pmf[1:].sum()) < 1e-9:
-            break
-    return symbols
-
-
-def _thinned(pmf: FloatArray) -> FloatArray:
-    """Distribution of Binomial(N, 1/16) for N distributed as `pmf`; what is rarer than 1e-15 is dropped."""
-    counts = np.flatnonzero(pmf > 1e-15)
-    top = int(counts[-1]) if len(counts) else 0
-    wide = min(top, int(top / ALPHABET + 12 * math.sqrt(top / ALPHABET) + 40))
-    thinned: FloatArray = pmf[counts] @ _binomial(counts, np.arange(wide + 1), 1 / ALPHABET)
-    return thinned
-
-
-def _log_factorials(top: int) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, top + 1)))])
-
-
-def _binomial(n: NDArray[np.int64], j: NDArray[np.int64], p: float) -> FloatArray:
-    """Probability of j successes in n trials, shape [len(n), len(j)]."""
-    table = _log_factorials(int(n.max()))
-    n, j = n[:, None], j[None, :]
-    logs = table[n] - table[np.minimum(j, n)] - table[np.maximum(n - j, 0)]
-    pmf: FloatArray = np.where(j <= n, np.exp(logs + j * math.log(p) + (n - j) * math.log1p(-p)), 0.0)
-    return pmf
-
-
-def lz78_prefix(length: int, bits: int) -> int:
-    """Return the expected number of symbols, rounded, in the longest prefix whose LZ78 code fits into `bits`."""
-    return min(length, round(lz78_symbols(min(lz78_phrases(bits), length))))
+def lz78_recall(length: int, bits: int) -> FloatArray:
+    """Return f_k, k = 3..6, of that prefix: shape [4]. Its length is taken as one of the two integers at its mean."""
+    whole, part = divmod(lz78_prefix(length, bits), 1)
+    return (1 - part) * window_recall(length, int(whole)) + part * window_recall(length, int(whole) + 1)
 
 
 # States that filter: their false alarms ------------------------------------------------------------------------------
@@ -243,55 +130,21 @@ def independent_false_alarm(k: int, g: int, length: int, rate: float) -> float:
     return max(passes - absent, 0.0) / (1 - absent) if absent < 1 else 0.0
 
 
-@lru_cache(maxsize=4096)
-def _passes(k: int, g: int, length: int, rate: float) -> float:
-    """Probability that every g-gram of a uniform word of k symbols is in the set (k > g).
-
-    A word is a walk over contexts of g-1 symbols. A frequent context has many g-grams on both its sides, so its g-grams
-    are not independent: the walk goes over the contexts' counts (binomial), and a step from a context seen u times
-    to one seen v times exists unless u and v distinct choices among the B places of what they share do not meet.
-    """
-    if g == 1:
-        draw = np.diag(np.arange(ALPHABET + 1) / ALPHABET) + np.diag(1 - np.arange(ALPHABET) / ALPHABET, 1)
-        seen = np.linalg.matrix_power(draw, length)[0]  # how many different symbols occur
-        return float(seen @ (np.arange(ALPHABET + 1) / ALPHABET) ** k)
-    places = length - g + 1
-    mean = places / ALPHABET ** (g - 1)
-    spread = 10 * math.sqrt(mean) + 20
-    counts = np.arange(max(0, int(mean - spread)), min(places, int(mean + spread)) + 1)
-    weights = _binomial(np.array([places]), counts, ALPHABET ** -(g - 1.0))[0]
-    shared = round(places / ALPHABET ** (g - 2))
-    table = _log_factorials(max(shared, 1))
-    u, v = counts[:, None], counts[None, :]
-    fits = u + v <= shared
-    logs = table[np.clip(shared - u, 0, None)] + table[np.clip(shared - v, 0, None)]
-    logs = logs - table[shared] - table[np.clip(shared - u - v, 0, None)]
-    missing = np.where(fits, np.exp(np.where(fits, logs, 0.0)), 0.0)
-    missing[(u == 0) | (v == 0)] = 1.0
-    step = (1 - missing * (1 - rate)) * weights
-    walk = np.ones(len(counts))
-    for _ in range(k - g + 1):
-        walk = step @ walk
-    return float(weights @ walk)
-
-
-def false_alarms(g: int, length: int, rate: float = 0.0) -> FloatArray:
+def false_alarms(g: int, length: int, rate: float = 0.0, *, independent: bool = False) -> FloatArray:
     """Return FP_k, k = 3..6, of a set of all g-grams (g = 1, 2, 3) with false-positive rate `rate`: shape [4].
 
     What is left out: how the sets of one stream differ from another's, and how a candidate's contexts repeat. Against
-    simulation the accuracy that follows is within 0.002 for L from 8 to 4,096.
+    simulation the accuracy that follows is within 0.002 for L from 8 to 4,096. `independent=True` gives
+    `independent_false_alarm`.
     """
     _check(length)
+    if independent:
+        return np.array([independent_false_alarm(k, g, length, rate) for k in CANDIDATE_LENGTHS])
     alarms = []
     for k in CANDIDATE_LENGTHS:
         absent = occurrence(k, length)
-        alarms.append(rate if k == g else max(_passes(k, g, length, rate) - absent, 0.0) / (1 - absent))
+        alarms.append(rate if k == g else max(grams_pass(k, g, length, rate) - absent, 0.0) / (1 - absent))
     return np.array(alarms)
-
-
-def independent_false_alarms(g: int, length: int, rate: float = 0.0) -> FloatArray:
-    """Return `independent_false_alarm` for k = 3..6: shape [4]."""
-    return np.array([independent_false_alarm(k, g, length, rate) for k in CANDIDATE_LENGTHS])
 
 
 def trigram_quad_false_alarms(length: int, bits: int) -> FloatArray:
@@ -308,7 +161,8 @@ def trigram_quad_false_alarms(length: int, bits: int) -> FloatArray:
     step = passes / three  # of each further 4-gram, given its leading trigram
     five, six = occurrence(5, length), occurrence(6, length)
     alarms = [0.0, chance / (1 - four), (passes * step - five) / (1 - five), (passes * step**2 - six) / (1 - six)]
-    return np.maximum(np.array(alarms), 0.0)
+    positive: FloatArray = np.maximum(np.array(alarms), 0.0)
+    return positive
 
 
 def ideal_trigram_rate(length: int, bits: int) -> float:
@@ -389,21 +243,20 @@ def scheme_accuracies(length: int, bits: int, *, independent: bool = False) -> d
     as published tables do; the default does not. `ideal-trigram` is a limit of coding, not a program.
     """
     _check(length, bits)
-    alarms: Callable[..., FloatArray] = independent_false_alarms if independent else false_alarms
-    found = {"always-no": 0.5, "window": holding_accuracy(window_recall(length, bits // 4))}
-    if bits >= 4 * length:
-        found["exact"] = 1.0
-    found["lz78"] = holding_accuracy(window_recall(length, lz78_prefix(length, bits)))
+    alarms = partial(false_alarms, length=length, independent=independent)
+    found = {"exact": 1.0} if bits >= 4 * length else {}
+    found |= {"always-no": 0.5, "window": holding_accuracy(window_recall(length, bits // 4))}
+    found["lz78"] = holding_accuracy(lz78_recall(length, bits))
     for g in (1, 2, 3):
         if bits >= ALPHABET**g:
-            found[f"ngram-set:n={g}"] = filtering_accuracy(alarms(g, length))
+            found[f"ngram-set:n={g}"] = filtering_accuracy(alarms(g))
     if bits > 0:
         grams = sum(distinct(k, length) for k in CANDIDATE_LENGTHS)
         found["bloom"] = 1 - bloom_rate(bits, bloom_hashes(bits, grams), grams) / 2
         three = distinct(3, length)
         rate = 0.0 if bits >= TRIGRAMS else bloom_rate(bits, bloom_hashes(bits, three), three)
-        found["trigram-bloom"] = filtering_accuracy(alarms(3, length, rate))
-        found["ideal-trigram"] = filtering_accuracy(alarms(3, length, ideal_trigram_rate(length, bits)))
+        found["trigram-bloom"] = filtering_accuracy(alarms(3, rate=rate))
+        found["ideal-trigram"] = filtering_accuracy(alarms(3, rate=ideal_trigram_rate(length, bits)))
         found["tri+quad"] = found["trigram-bloom"]
     if bits > TRIGRAMS:
         found["tri+quad"] = filtering_accuracy(trigram_quad_false_alarms(length, bits))
@@ -420,7 +273,12 @@ def best_known_scheme(length: int, bits: int) -> tuple[str, float]:
 
 
 def converse(length: int, bits: int) -> float:
-    """Return an upper bound on the accuracy of any state of `bits` bits, averaged over k = 3..6.
+    """Return an upper bound on the accuracy of any state of `bits` bits (see `converse_curve`)."""
+    return float(converse_curve(length, np.array([bits]))[0])
+
+
+def converse_curve(length: int, bits: NDArray[np.int64]) -> FloatArray:
+    """Return an upper bound on the accuracy of any state, averaged over k = 3..6, for each number of bits: shape [n].
 
     The disjoint blocks of k symbols are independent, so what the state says about them adds up to at most M bits; by
     convexity floor(L/k) D(1 - delta || e') <= M with e' = (1 - rho_k) e + rho_k (1 - delta), where delta and e are the
@@ -429,57 +287,63 @@ def converse(length: int, bits: int) -> float:
     The first is exact as rho_k -> 0. The second ignores how neighbouring trigrams depend on each other; it is used only
     where such cells carry no more than the stream's own 4L bits (L of about 690 and more).
     """
-    _check(length, bits)
-    bounds = [_block_bound(k, length, bits) for k in CANDIDATE_LENGTHS]
-    held = occurrence(3, length)
-    if TRIGRAMS * _entropy(held) <= 4 * length:
-        bounds[0] = min(bounds[0], _cell_bound(held, bits))
-    return float(np.mean(bounds))
+    _check(length, int(np.min(bits, initial=0)))
+    held = [occurrence(k, length) for k in CANDIDATE_LENGTHS]
+    bounds = [
+        _best_tradeoff(partial(_block_information, rho, length // k), bits)
+        for k, rho in zip(CANDIDATE_LENGTHS, held, strict=True)
+    ]
+    if TRIGRAMS * _entropy(held[0]) <= 4 * length:
+        bounds[0] = np.minimum(bounds[0], _best_tradeoff(partial(_cell_information, held[0]), bits))
+    curve: FloatArray = np.mean(bounds, axis=0)
+    return curve
 
 
-def _block_bound(k: int, length: int, bits: int) -> float:
-    held, blocks = occurrence(k, length), length // k
-
-    def information(missed: FloatArray, alarm: FloatArray) -> FloatArray:
-        other = (1 - held) * alarm + held * (1 - missed)
-        return blocks * (_terms(1 - missed, other) + _terms(missed, 1 - other))
-
-    return _best_tradeoff(information, bits)
+def _block_information(held: float, blocks: int, missed: FloatArray, alarm: FloatArray) -> FloatArray:
+    other = (1 - held) * alarm + held * (1 - missed)
+    return blocks * (_divergence_term(1 - missed, other) + _divergence_term(missed, 1 - other))
 
 
-def _cell_bound(held: float, bits: int) -> float:
-    def information(missed: FloatArray, alarm: FloatArray) -> FloatArray:
-        said = held * (1 - missed) + (1 - held) * alarm
-        noise = held * (_terms(missed, 1.0) + _terms(1 - missed, 1.0))
-        noise = noise + (1 - held) * (_terms(alarm, 1.0) + _terms(1 - alarm, 1.0))
-        return TRIGRAMS * (noise - _terms(said, 1.0) - _terms(1 - said, 1.0))
-
-    return _best_tradeoff(information, bits)
+def _cell_information(held: float, missed: FloatArray, alarm: FloatArray) -> FloatArray:
+    said = held * (1 - missed) + (1 - held) * alarm
+    return TRIGRAMS * (_entropies(said) - held * _entropies(missed) - (1 - held) * _entropies(alarm))
 
 
-def _terms(p: FloatArray, q: FloatArray | float) -> FloatArray:
-    """p log2(p/q), and 0 where p is 0."""
-    positive = p > 0
-    safe = np.where(positive, p, 1.0)
+def _entropies(p: FloatArray) -> FloatArray:
+    one = np.ones_like(p)
+    return -_divergence_term(p, one) - _divergence_term(1 - p, one)
+
+
+def _divergence_term(p: FloatArray, q: FloatArray) -> FloatArray:
+    """p log2(p/q), which is 0 where p is 0 and infinite where q alone is."""
+    term = np.zeros_like(p)
     with np.errstate(divide="ignore"):
-        ratio: FloatArray = np.where(positive, safe * np.log2(safe / np.where(positive, q, 1.0)), 0.0)
-    return ratio
+        np.divide(p, q, out=term, where=p > 0)
+        np.log2(term, out=term, where=p > 0)
+    return p * term
 
 
-def _best_tradeoff(information: Callable[[FloatArray, FloatArray], FloatArray], bits: int) -> float:
-    """Largest 1 - (delta + e)/2 with information(delta, e) <= bits; the information falls with e, and is convex."""
-    low, high = 0.0, 1.0
-    best = 0.5
-    for _ in range(3):  # the sum is convex in delta: look closer around the best of a grid
-        missed = np.linspace(low, high, 65)
+def _best_tradeoff(
+    information: Callable[[FloatArray, FloatArray], FloatArray], bits: NDArray[np.int64], grid: int = 33
+) -> FloatArray:
+    """Largest 1 - (delta + e)/2 with information(delta, e) <= bits, which falls with e; shape [n].
+
+    The least delta + e is a convex function of delta: look again, more closely, around the best of a grid.
+    """
+    budget = bits[:, None]
+    low, high = np.zeros(len(bits)), np.ones(len(bits))
+    best = np.full(len(bits), 0.5)
+    for _ in range(3):
+        missed = np.linspace(low, high, grid, axis=1)
         under, over = np.zeros_like(missed), 1 - missed
-        under_fits = information(missed, under) <= bits
-        for _ in range(50):
+        free = information(missed, under) <= budget
+        for _ in range(40):
             middle = (under + over) / 2
-            fits = information(missed, middle) <= bits
+            fits = information(missed, middle) <= budget
             under, over = np.where(fits, under, middle), np.where(fits, middle, over)
-        accuracy = 1 - (missed + np.where(under_fits, 0.0, over)) / 2
-        top = int(accuracy.argmax())
-        best = max(best, float(accuracy[top]))
-        low, high = float(missed[max(top - 1, 0)]), float(missed[min(top + 1, 64)])
+        accuracy = 1 - (missed + np.where(free, 0.0, over)) / 2
+        top = accuracy.argmax(axis=1)
+        rows = np.arange(len(bits))
+        best = np.maximum(best, accuracy[rows, top])
+        low, high = missed[rows, np.maximum(top - 1, 0)], missed[rows, np.minimum(top + 1, grid - 1)]
     return best

@@ -35,13 +35,17 @@
 
   // Charts: as many panels side by side as the sheet has room for.
   function fit(spec, room) {
-    var panel = spec.usermeta && spec.usermeta.panel;
-    if (!panel) return spec;
+    var meta = spec.usermeta;
+    if (!meta || !meta.panel) return spec;
+    var narrow = room < 520;
+    var free = room - (narrow ? Math.min(meta.axis, 130) : meta.axis);
+    var unit = spec.spec || spec; // a faceted chart keeps its panel in `spec`
     if (typeof spec.columns === "number") {
-      spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(room / panel)));
-    } else if (typeof spec.width === "number") {
-      spec.width = Math.max(160, Math.min(spec.width, room - (panel - spec.width)));
+      spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(free / meta.panel)));
     }
+    if (typeof unit.width === "number") unit.width = Math.max(150, Math.min(unit.width, free - 20));
+    if (narrow) spec.config.axis.labelLimit = 115;
+    spec.config.legend.columns = Math.max(1, Math.floor(room / 230));
     return spec;
   }
   function draw(host) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +22,19 @@ SHAPES = ("circle", "triangle-up", "square", "diamond", "cross")
 BANDS = {"low": "low entropy", "max": "max entropy"}
 """Names of the entropy bands for readers; other splits keep their own name."""
 
-PANEL_GAP = 18
-AXIS_ROOM = 56
-"""Pixels that an axis with its labels takes beside a panel."""
+PANEL_GAP = 20
+"""Pixels between panels (Vega-Lite's own)."""
+AXIS_ROOM = 62
+"""Pixels that the common axis takes beside the panels."""
+NAMES_ROOM = 250
+"""The same for an axis of systems' names."""
+FULL_WIDTH = 936
+"""Pixels that a chart has on the page at a window of 1,280 pixels; panels share them."""
+
+
+def panel_width(columns: int, axis: int = AXIS_ROOM) -> int:
+    """Return the width of one of `columns` panels that share the page with an axis of `axis` pixels."""
+    return (FULL_WIDTH - axis) // columns - PANEL_GAP
 
 
 def split_name(split: str) -> str:
@@ -103,10 +114,9 @@ CONFIG: dict[str, Any] = {
     },
     "axisY": {"titlePadding": 10},
     "header": {
-        "labelFontSize": 12,
+        "labelFontSize": 11,
         "labelFontWeight": "bold",
         "labelColor": "#1b1f24",
-        "labelLimit": 260,
         "labelPadding": 4,
         "title": None,
     },
@@ -120,6 +130,7 @@ CONFIG: dict[str, Any] = {
         "labelColor": "#1b1f24",
         "labelLimit": 250,
         "symbolStrokeWidth": 2,
+        "symbolOpacity": 1,
         "symbolSize": 90,
         "columnPadding": 18,
         "title": None,
@@ -128,23 +139,84 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def finish(chart: Any, *, panel: int | None = None) -> dict[str, Any]:
-    """Return the specification of an altair chart with the shared look; `panel` is the width of one panel with axis."""
+def data() -> Any:
+    """Return the place of the data in a chart under construction; `finish` puts the rows there.
+
+    By name, since altair checks rows that lie in the chart itself one by one against the whole Vega-Lite schema.
+    """
+    import altair as alt
+
+    return alt.NamedData(name="rows")
+
+
+def finish(
+    chart: Any, rows: Sequence[Mapping[str, Any]], *, panel: int | None = None, axis: int = AXIS_ROOM
+) -> dict[str, Any]:
+    """Return the specification of an altair chart with its rows and the shared look.
+
+    `panel` is the width of one panel and `axis` that of the axis beside the panels: the page reads them in `usermeta`
+    and draws as many panels side by side as the screen has room for. Numbers keep five digits, which no eye can tell
+    from more. Raises `ValueError` for more than `MAX_ROWS` rows: aggregate first.
+    """
+    if len(rows) > MAX_ROWS:
+        raise ValueError(f"{len(rows)} rows in one chart: aggregate to at most {MAX_ROWS}")
     spec: dict[str, Any] = chart.to_dict()
+    spec["datasets"] = {"rows": [{name: _rounded(value) for name, value in row.items()} for row in rows]}
     spec["config"] = CONFIG
-    # Lines that cross a panel's frame would be cut in half by a clip; the frame itself is enough.
     if panel is not None:
-        spec["usermeta"] = {"panel": panel}
+        # A title wider than its panel would push all panels apart.
+        spec["config"] = {**CONFIG, "header": {**CONFIG["header"], "labelLimit": panel + PANEL_GAP - 6}}
+        spec["usermeta"] = {"panel": panel + PANEL_GAP, "axis": axis}
     return spec
 
 
-def inline(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return rows as inline chart data; more than `MAX_ROWS` is an error of the caller, who must aggregate first."""
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def percent_x(field: str, title: str, domain: Sequence[float] | None = None, **axis: Any) -> Any:
+    """Return an x channel of proportions, labelled in percent."""
     import altair as alt
 
-    if len(rows) > MAX_ROWS:
-        raise ValueError(f"{len(rows)} rows in one chart: aggregate to at most {MAX_ROWS}")
-    return alt.InlineData(values=[dict(row) for row in rows])
+    return _percent(alt.X(f"{field}:Q", title=title), domain, axis)
+
+
+def percent_y(field: str, title: str, domain: Sequence[float] | None = None, **axis: Any) -> Any:
+    """Return a y channel of proportions, labelled in percent."""
+    import altair as alt
+
+    return _percent(alt.Y(f"{field}:Q", title=title), domain, axis)
+
+
+def _percent(channel: Any, domain: Sequence[float] | None, axis: dict[str, Any]) -> Any:
+    channel = channel.axis(**{"labelExpr": "format(datum.value * 100, '~r')", "tickCount": 5, **axis})
+    return channel.scale(zero=False, padding=8) if domain is None else channel.scale(domain=list(domain), nice=False)
+
+
+def interval_tooltip(*first: Any, value: str, signed: bool = False) -> list[Any]:
+    """Return a tooltip: what is pointed at, then its value and its interval."""
+    import altair as alt
+
+    form = "+.1%" if signed else ".1%"
+    ends = [alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title in (("low", "from"), ("high", "to"))]
+    return [*first, alt.Tooltip("value:Q", title=value, format=form), *ends]
+
+
+def accuracy_domain(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return a domain from a round number below everything that is drawn, at most 0.4, to 1."""
+    drawn = [v for row in rows for v in (row["value"], row.get("low")) if v is not None]
+    return [max(0.0, min(0.4, math.floor(min(drawn, default=0.0) * 10) / 10)), 1.0]
+
+
+def chance_line(shown: bool, domain: Sequence[float]) -> list[Any]:
+    """Return the layer that marks what guessing earns on balanced yes-no questions, on an axis of `domain`."""
+    import altair as alt
+
+    if not shown:
+        return []
+    # Layers join their domains: without the same one, this layer's own, from 0, would stretch the axis.
+    y = alt.YDatum(0.5).scale(domain=list(domain), nice=False)
+    return [alt.Chart().mark_rule(strokeDash=[2, 3], color="#8a929c").encode(y=y)]
 
 
 def thin(count: int, limit: int) -> list[int]:

@@ -1,0 +1,196 @@
+"""Drive a system that answers asynchronously through many episodes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memgauge.drive import (
+    MUTATED,
+    Asked,
+    MutationCheck,
+    Wanted,
+    Work,
+    by_point,
+    cost_of,
+    describe,
+    episode_seed,
+    failed,
+    fork,
+)
+from memgauge.episode import Episode
+from memgauge.errors import RunStoppedError
+from memgauge.system import WriteCost
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One episode on its way through `aread`."""
+
+    system: Any
+    episode: Episode
+    wanted: Sequence[Wanted]
+    timeout: float | None
+    check: MutationCheck
+    slots: asyncio.Semaphore
+    deliver: Callable[[list[Asked]], None]
+    call: str = "start"
+    finished: list[Asked] = field(default_factory=list)
+    stopped: RunStoppedError | None = None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether each answer is handed over as it comes: where the system declares that its reads change nothing."""
+        return getattr(self.system, "reads_mutate", None) is False
+
+    def hand(self, answers: Sequence[Asked]) -> None:
+        """Take answers as finished; hand them over now, or with the others at the end."""
+        self.finished += answers
+        if self.at_once and answers:
+            self.deliver(list(answers))
+
+    async def run(self) -> None:
+        """Write and read the episode, and hand over one `Asked` a question. Raises `RunStoppedError` after that."""
+        problem = None
+        try:
+            problem = await self._write_and_read()
+        except RunStoppedError as error:
+            self.stopped = error
+        except TimeoutError:
+            problem = f"{self.call} took over {self.timeout:g} s"
+        except Exception as error:  # noqa: BLE001 - the system's own failure, told by the rows of this episode
+            problem = f"{self.call} raised {describe(error)}"
+        if problem is not None:
+            self.hand(failed(self.wanted, self.finished, problem))
+        if not self.at_once:
+            self.deliver(self.finished)
+        if self.stopped is not None:
+            raise self.stopped
+
+    async def _write_and_read(self) -> str | None:
+        """Do the work; returns what is wrong with the whole episode, if anything is."""
+        mutates = bool(getattr(self.system, "reads_mutate", False))
+        memory = self.system.start(episode_seed(self.episode))
+        written, spent = 0, 0.0
+        for point, group in by_point(self.wanted, len(self.episode.observations)):
+            for index in range(written, point):
+                self.call = f"write {index + 1}"
+                started = time.perf_counter()
+                pending = memory.write(self.episode.observations[index])
+                if asyncio.iscoroutine(pending):
+                    await asyncio.wait_for(pending, self.timeout)
+                spent += time.perf_counter() - started
+            written = point
+            settle = getattr(memory, "settle", None)
+            if callable(settle):
+                self.call = "settle"
+                started = time.perf_counter()
+                await asyncio.wait_for(settle(), self.timeout)
+                spent += time.perf_counter() - started
+            self.call = "cost"
+            cost = cost_of(memory)
+            before = None if mutates else self.check.digest(memory)
+            first = len(self.finished)
+            await asyncio.gather(*(self._ask(fork(memory) if mutates else memory, i, cost, spent) for i in group))
+            if before is not None and self.check.digest(memory) not in (before, None):
+                changed = [replace(a, returned=None, error=MUTATED) for a in self.finished[first:]]
+                del self.finished[first:]
+                self.hand(changed)
+                return MUTATED
+            if self.stopped is not None:
+                return None
+        return None
+
+    async def _ask(self, memory: Any, item: Wanted, cost: WriteCost, spent: float) -> None:
+        """Ask one question when its turn comes."""
+        async with self.slots:
+            started = time.perf_counter()
+            try:
+                returned = await asyncio.wait_for(memory.aread(item.question), self.timeout)
+                asked = Asked(item, returned, None, cost, spent, time.perf_counter() - started)
+            except RunStoppedError as error:
+                self.stopped = self.stopped or error
+                return
+            except TimeoutError:
+                asked = Asked(item, error=f"read of {item.query.id} took over {self.timeout:g} s", written=cost)
+            except Exception as error:  # noqa: BLE001 - the system's own failure, told by its row
+                asked = Asked(item, error=f"read raised {describe(error)}", written=cost, seconds_write=spent)
+        self.hand([asked])
+
+
+def drive_async(
+    system: Any, work: Iterator[Work], *, timeout: float, concurrency: int, check: MutationCheck
+) -> Iterator[tuple[Episode, list[Asked]]]:
+    """Ask many episodes concurrently; yields answers as they come, never more than `concurrency` in flight.
+
+    The answers of an episode come together, or one by one from a system that declares `reads_mutate = False`. A system
+    that declares `bounds_calls = True` sees to it that none of its calls lasts for ever, and `timeout` does not apply.
+    A memory may have `async settle()`, which is called when all that precedes a question has been written, and counts
+    as writing. `async aclose()` of the system is called at the end. When the system raises `RunStoppedError`, nothing
+    new is asked, what is in flight is yielded, and the exception follows.
+    """
+    loop = asyncio.new_event_loop()
+    limit = None if getattr(system, "bounds_calls", False) else timeout
+    stream = _concurrently(system, work, timeout=limit, concurrency=concurrency, check=check)
+    try:
+        while True:
+            try:
+                yield loop.run_until_complete(anext(stream))
+            except StopAsyncIteration:
+                break
+    finally:
+        loop.run_until_complete(stream.aclose())
+        close = getattr(system, "aclose", None)
+        if callable(close):
+            loop.run_until_complete(close())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+async def _concurrently(
+    system: Any, work: Iterator[Work], *, timeout: float | None, concurrency: int, check: MutationCheck
+) -> AsyncGenerator[tuple[Episode, list[Asked]], None]:
+    slots = asyncio.Semaphore(concurrency)
+    # Answers, and after an episode's last one its task.
+    ready: asyncio.Queue[tuple[Episode, list[Asked]] | asyncio.Task[None]] = asyncio.Queue()
+    running: set[asyncio.Task[None]] = set()
+    more = True
+    stopped: RunStoppedError | None = None
+
+    def start(episode: Episode, wanted: list[Wanted]) -> None:
+        def deliver(asked: list[Asked]) -> None:
+            ready.put_nowait((episode, asked))
+
+        asking = _Asking(system, episode, wanted, timeout, check, slots, deliver)
+        task = asyncio.ensure_future(asking.run())
+        task.add_done_callback(ready.put_nowait)
+        running.add(task)
+
+    try:
+        while True:
+            while more and stopped is None and len(running) < concurrency:
+                try:
+                    start(*next(work))
+                except StopIteration:
+                    more = False
+            if not running:
+                break
+            item = await ready.get()
+            if not isinstance(item, asyncio.Task):
+                yield item
+                continue
+            running.discard(item)
+            try:
+                item.result()
+            except RunStoppedError as error:
+                stopped = stopped or error
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    if stopped is not None:
+        raise stopped

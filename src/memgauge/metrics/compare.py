@@ -1,0 +1,235 @@
+"""Two systems on the same questions: the difference with its interval, and tests that respect the pairing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import numpy as np
+
+from memgauge.metrics.cells import Cell, build_cells, equal_weights, partner_key
+from memgauge.metrics.document import Comparison
+from memgauge.metrics.exact import holm, mcnemar, sign_flip
+from memgauge.metrics.inference import Floats, Resampler, finite, ratio_intervals, total_by
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_SYSTEMS = 12
+"""Up to this many systems every pair is compared; beyond it each is compared with the best."""
+
+Family = Literal["all pairs", "against the best", "given pair"]
+
+
+class RunComparison(TypedDict):
+    """What `memgauge compare --json` prints."""
+
+    schema: int
+    run_a: str
+    run_b: str
+    system_a: str
+    system_b: str
+    overall: Comparison | None
+    """All questions of all cells together, outside the family."""
+    comparisons: list[Comparison]
+    notes: list[str]
+
+
+def family_pairs(cells: Sequence[Cell]) -> tuple[list[tuple[int, int]], Family]:
+    """Return the pairs of cells (same questions, different systems) that are compared."""
+    count = len(cells)
+    if count <= MOST_SYSTEMS:
+        return [(first, second) for first in range(count) for second in range(first + 1, count)], "all pairs"
+    means = [float((cell.correct * cell.weight).sum() / max(1.0, cell.weight.sum())) for cell in cells]
+    best = int(np.argmax(means))
+    return [(best, other) for other in range(count) if other != best], "against the best"
+
+
+def compare_cells(
+    cells: Sequence[Cell], pairs: Sequence[tuple[int, int]], family: Family, resampler: Resampler
+) -> list[Comparison]:
+    """Compare pairs of cells that hold the same questions; corrected by Holm over these pairs.
+
+    Only questions that were scored for both systems of a pair count. The interval is a bootstrap over streams of the
+    mean paired difference. McNemar's test takes questions as independent; the sign-flip test takes streams as
+    independent (extension).
+    """
+    if not pairs:
+        return []
+    table = _Table(cells)
+    moves, asked, tests, sides, counts = [], [], [], [], []
+    for first, second in pairs:
+        both = table.scored[first] & table.scored[second]
+        weight = equal_weights(table.variant, both, table.variants)
+        right, other = table.right[first], table.right[second]
+        change = weight * (right - other) * both
+        moves.append(total_by(table.stream, change, table.streams))
+        asked.append(total_by(table.stream, weight, table.streams))
+        a_only, b_only = int((both & (right > other)).sum()), int((both & (other > right)).sum())
+        tests.append((a_only, b_only, mcnemar(a_only, b_only)))
+        total = max(float(weight.sum()), 1e-300)
+        sides.append((float((weight * right).sum() / total), float((weight * other).sum() / total)))
+        counts.append(
+            (
+                int(both.sum()),
+                len(np.unique(table.stream[both])),
+                int((table.asked[first] | table.asked[second]).sum() - both.sum()),
+            )
+        )
+    differences = np.column_stack(moves)
+    intervals = ratio_intervals(differences, np.column_stack(asked), resampler, bounds=(-1.0, 1.0))
+    streams = sign_flip(differences, resampler.redraws, resampler.seed)
+    found: list[Comparison] = []
+    for index, (first, second) in enumerate(pairs):
+        a_only, b_only, test = tests[index]
+        count, episodes, unpaired = counts[index]
+        key = cells[first].key
+        found.append(
+            {
+                "system_a": key["system"],
+                "system_b": cells[second].key["system"],
+                "task": key["task"],
+                "split": key["split"],
+                "subtype": key["subtype"],
+                "length": key["length"],
+                "arm": key["arm"],
+                "negatives": key["negatives"],
+                "n": count,
+                "episodes": episodes,
+                "unpaired": unpaired,
+                "accuracy_a": sides[index][0] if count else None,
+                "accuracy_b": sides[index][1] if count else None,
+                "difference": intervals.estimate(index),
+                "mcnemar": {"a_only": a_only, "b_only": b_only, "p": test.p, "p_mid": test.p_mid},
+                "p_holm": test.p,
+                "p_stream": finite(streams[index]) if count else None,
+                "p_stream_holm": None,
+                "m": 1,
+                "family": family,
+                "note": None if count else "no question was scored for both",
+            }
+        )
+    correct(found)
+    return found
+
+
+def correct(family: Sequence[Comparison]) -> None:
+    """Set the corrected p-values of a family of comparisons, by Holm."""
+    streams = [1.0 if item["p_stream"] is None else item["p_stream"] for item in family]
+    corrected = zip(holm([item["mcnemar"]["p"] for item in family]), holm(streams), strict=True)
+    for item, (p, p_stream) in zip(family, corrected, strict=True):
+        item["p_holm"], item["m"] = p, len(family)
+        item["p_stream_holm"] = None if item["p_stream"] is None else p_stream
+
+
+class _Table:
+    """Right and wrong by system and question: arrays [systems, questions], and the stream of each question."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        questions, place = np.unique(np.concatenate([cell.question for cell in cells]), return_inverse=True)
+        size = len(questions)
+        self.right: Floats = np.zeros((len(cells), size))
+        self.scored = np.zeros((len(cells), size), np.bool_)
+        self.asked = np.zeros((len(cells), size), np.bool_)
+        stream = np.zeros(size, np.int64)
+        names = sorted({name for cell in cells for name in cell.variants})
+        self.variant, self.variants = np.zeros(size, np.int64), len(names)
+        start = 0
+        for index, cell in enumerate(cells):
+            columns = place[start : start + len(cell.question)]
+            start += len(cell.question)
+            self.right[index, columns] = cell.correct
+            self.scored[index, columns] = cell.scored
+            self.asked[index, columns] = True
+            stream[columns] = cell.streams[cell.episode]
+            self.variant[columns] = np.array([names.index(name) for name in cell.variants])[cell.variant]
+        used, codes = np.unique(stream, return_inverse=True)
+        self.stream, self.streams = codes.astype(np.int64), len(used)
+
+
+def pair_runs(
+    rows_a: pl.DataFrame, rows_b: pl.DataFrame, system_a: str, system_b: str
+) -> tuple[list[tuple[Cell, Cell]], list[str]]:
+    """Return the cells that both tables have, (of system A in the first, of system B in the second), and notes."""
+    import polars as pl
+
+    sides = [
+        rows.filter(pl.col("system") == system).with_columns(pl.lit(label).alias("system"), label + pl.col("key"))
+        for rows, system, label in ((rows_a, system_a, "a"), (rows_b, system_b, "b"))
+    ]
+    cells, notes = build_cells(pl.concat(sides))
+    named = {"a": system_a, "b": system_b}
+    index = {partner_key(cell.key): cell for cell in cells}
+    pairs, alone = [], 0
+    for cell in cells:
+        label = cell.key["system"]
+        partner = index.get(partner_key(cell.key, system="b" if label == "a" else "a"))
+        if partner is None:
+            alone += len(cell.question)
+        elif label == "a":
+            pairs.append((cell, partner))
+    for cell in cells:
+        cell.key["system"] = named[cell.key["system"]]
+    if alone:
+        notes.append(f"{alone} rows lie in cells that the other run does not have; they are left out")
+    return pairs, notes
+
+
+def compare_runs(
+    rows_a: pl.DataFrame,
+    rows_b: pl.DataFrame,
+    system_a: str,
+    system_b: str,
+    *,
+    resampler: Resampler,
+    run_a: str = "A",
+    run_b: str = "B",
+) -> RunComparison:
+    """Compare a system of one table with a system of another (or the same), cell by cell and overall.
+
+    Holm's correction is over the cells.
+    """
+    pairs, notes = pair_runs(rows_a, rows_b, system_a, system_b)
+    found = [compare_cells(pair, [(0, 1)], "given pair", resampler)[0] for pair in pairs]
+    correct(found)
+    return {
+        "schema": 1,
+        "run_a": run_a,
+        "run_b": run_b,
+        "system_a": system_a,
+        "system_b": system_b,
+        "overall": _overall(pairs, resampler) if len(pairs) > 1 else None,
+        "comparisons": found,
+        "notes": notes,
+    }
+
+
+def _overall(pairs: Sequence[tuple[Cell, Cell]], resampler: Resampler) -> Comparison:
+    """Compare over all cells at once: questions of all cells count alike; arms of one stream share its episode."""
+    sides = [_joined([pair[side] for pair in pairs]) for side in (0, 1)]
+    found = compare_cells(sides, [(0, 1)], "given pair", resampler)[0]
+    for name in ("task", "split", "subtype", "length", "arm", "negatives"):
+        if len({pair[0].key[name] for pair in pairs}) > 1:
+            found[name] = None
+    found["note"] = found["note"] or f"all {len(pairs)} cells together"
+    return found
+
+
+def _joined(cells: Sequence[Cell]) -> Cell:
+    """Lay cells end to end; questions of different cells are different."""
+    starts = np.cumsum([0, *(cell.episodes for cell in cells)])
+    names = tuple(sorted({name for cell in cells for name in cell.variants}))
+    names_of_arrays = (
+        "streams", "outcome", "scored", "answered", "correct", "weight", "gold", "flops", "score", "confidence", "age",
+        "query_length",
+    )  # fmt: skip
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(c, name) for c in cells]) for name in names_of_arrays}
+    return Cell(
+        key=cells[0].key,
+        episodes=int(starts[-1]),
+        episode=np.concatenate([cell.episode + start for cell, start in zip(cells, starts[:-1], strict=True)]),
+        question=np.concatenate([cell.question * len(cells) + index for index, cell in enumerate(cells)]),
+        variant=np.concatenate([np.array([names.index(n) for n in cell.variants])[cell.variant] for cell in cells]),
+        variants=names,
+        **arrays,
+    )

@@ -1,0 +1,325 @@
+"""Intervals over episodes: the questions of one stream succeed and fail together, so streams are what is redrawn.
+
+The workhorse is a studentised bootstrap of a ratio of sums (accuracy, coverage, C/R, a mean payoff, a paired
+difference) on the logit scale of its range. Its quantiles are never taken narrower than Student's t, whose degrees of
+freedom fall with the kurtosis of the episodes' contributions: with few episodes, or few that differ, the bootstrap
+alone is too sure of itself. docs/metrics.md has the simulation that chose this, and how to repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memgauge.metrics.document import Estimate
+from memgauge.seeding import generator
+
+LEVEL = 0.95
+REDRAWS = 4000
+BLOCK = 2_000_000  # weights held at a time: 16 MB
+# A product of up to so many multiplications is done by the calling thread; beyond it BLAS starts others, and on a busy
+# machine waiting for them costs far more than they save. Wide products are worth it.
+_PRODUCT = 131_072
+_NARROW = 4096
+_CACHED = 2  # sets of weights of at most BLOCK elements that a resampler keeps
+
+Floats = NDArray[np.float64]
+
+NOTES = (
+    None,
+    "all episodes agree: exact bound over episodes",
+    "one episode: no interval",
+    "no scored question in it, or in one of its groups",
+    "too few redraws are defined: no interval",
+)
+AGREE, ONE, EMPTY, UNDEFINED = 1, 2, 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Values with their intervals, arrays [K]; NaN where undefined, `note` indexes `NOTES`."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    note: NDArray[np.int64]
+
+    def estimate(self, index: int = 0) -> Estimate:
+        """Return one of them for the document."""
+        return {
+            "value": finite(self.value[index]),
+            "low": finite(self.low[index]),
+            "high": finite(self.high[index]),
+            "note": NOTES[self.note[index]],
+        }
+
+
+def finite(number: float | np.floating | None) -> float | None:
+    """Return a float, or None for what JSON cannot hold."""
+    return float(number) if number is not None and np.isfinite(number) else None
+
+
+def total_by(codes: NDArray[np.integer[Any]], values: NDArray[Any], size: int) -> Floats:
+    """Return the sum of `values` [n] for each code 0 .. size - 1."""
+    return np.bincount(codes, values, minlength=size).astype(np.float64)
+
+
+def undefined(note: str) -> Estimate:
+    """Return the estimate of what does not exist, with the reason."""
+    return {"value": None, "low": None, "high": None, "note": note}
+
+
+class Resampler:
+    """Redraws of episodes with replacement, as multinomial weights; the same for the same seed, count and stratum.
+
+    Cells with equally many episodes share their weights. Independent sets of episodes need different strata.
+    """
+
+    def __init__(self, redraws: int = REDRAWS, seed: int = 0) -> None:
+        if redraws < 100:
+            raise ValueError(f"a bootstrap interval needs at least 100 redraws, got {redraws}")
+        self.redraws, self.seed = redraws, seed
+        self._kept: dict[tuple[str, int], list[Floats]] = {}
+
+    def weights(self, episodes: int, stratum: str = "") -> Iterator[Floats]:
+        """Yield blocks [b, episodes] of weights, `redraws` rows in all, in bounded memory."""
+        found = self._kept.get((stratum, episodes))
+        if found is not None:
+            yield from found
+            return
+        rng = generator(self.seed, "bootstrap", stratum, episodes)
+        rows = max(1, BLOCK // max(1, episodes))
+        keep: list[Floats] | None = [] if self.redraws <= rows else None
+        for start in range(0, self.redraws, rows):
+            count = min(rows, self.redraws - start)
+            drawn = rng.integers(0, episodes, (count, episodes))
+            drawn += np.arange(0, count * episodes, episodes)[:, None]
+            block = np.bincount(drawn.ravel(), minlength=count * episodes).reshape(count, episodes).astype(np.float64)
+            if keep is not None:
+                keep.append(block)
+            yield block
+        if keep is not None:
+            while len(self._kept) >= _CACHED:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[stratum, episodes] = keep
+
+    def sums(self, columns: Floats, stratum: str = "") -> Floats:
+        """Return the sums of `columns` [episodes, K] over each redraw, shape [redraws, K]."""
+        size = max(1, columns.size)
+        step = _PRODUCT // size if size <= _NARROW else BLOCK
+        return np.concatenate(
+            [
+                block[start : start + step] @ columns
+                for block in self.weights(len(columns), stratum)
+                for start in range(0, len(block), step)
+            ]
+        )
+
+
+def ratio_intervals(
+    numerators: ArrayLike,
+    denominators: ArrayLike,
+    resampler: Resampler,
+    *,
+    stratum: str = "",
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Intervals:
+    """Return K ratios of sums over episodes, each with its interval.
+
+    Parameters
+    ----------
+    numerators
+        [E] or [E, K]: each episode's sum of what is averaged, e.g. its number of right answers.
+    denominators
+        [E], [E, 1] (shared) or [E, K]: each episode's number of questions. Episodes without any are left out.
+    bounds
+        The range in which a single question's value lies: (0, 1) for proportions, (-1, 1) for paired differences.
+
+    Examples
+    --------
+    >>> right = np.tile([16.0, 14.0, 15.0, 13.0], 10)
+    >>> accuracy = ratio_intervals(right, np.full(40, 16.0), Resampler())
+    >>> float(accuracy.value[0]), 0.88 < accuracy.low[0] < accuracy.high[0] < 0.93
+    (0.90625, True)
+    """
+    den = _columns(denominators)
+    kept = (den > 0).any(axis=1)
+    num, den = _columns(numerators)[kept], den[kept]
+    if not len(den):
+        return _empty(num.shape[1])
+    num = (num - bounds[0] * den) / (bounds[1] - bounds[0])
+    clusters = (den > 0).sum(axis=0)
+    total = den.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = num.sum(axis=0) / total
+        influence = np.where(den > 0, num - value * den, 0.0) / total
+        if clusters.max() > 1:
+            size, shared = num.shape[1], den.shape[1]
+            sums = resampler.sums(np.hstack([num, num * num, num * den, den, den * den]), stratum)
+            top, square, cross = (sums[:, i * size : (i + 1) * size] for i in range(3))
+            bottom, bottoms = sums[:, 3 * size : 3 * size + shared], sums[:, 3 * size + shared :]
+            redrawn = top / bottom
+            spread = (square - 2 * redrawn * cross + redrawn * redrawn * bottoms) / (bottom * bottom)
+        else:
+            redrawn = spread = np.empty((0, num.shape[1]))
+    return _studentised(value, influence, clusters, redrawn, spread, bounds)
+
+
+def combination_interval(
+    numerators: Floats,
+    denominators: Floats,
+    coefficients: Sequence[float],
+    resampler: Resampler,
+    *,
+    stratum: str = "",
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Intervals:
+    """Return sum_k coefficients[k] * ratio[k] with its interval: the ratios come from the same episodes.
+
+    `numerators` and `denominators` are [E, K]. Balanced accuracy is (1/2, 1/2) over the two classes; the difference of
+    two systems on the same streams, each with its own number of questions a stream, is (1, -1) with bounds (-1, 1).
+    Redraws in which a ratio has no question are left out.
+    """
+    kept = (denominators > 0).any(axis=1)
+    num, den = numerators[kept], denominators[kept]
+    factors = np.asarray(coefficients, dtype=np.float64)
+    if not len(den) or not (den > 0).any(axis=0).all():
+        return _empty(1)
+    clusters = (den > 0).sum(axis=0).min(keepdims=True)
+    total = den.sum(axis=0)
+    ratio = num.sum(axis=0) / total
+    width = bounds[1] - bounds[0]
+    influence = ((num - ratio * den) / total) @ factors
+    value = (ratio @ factors - bounds[0]) / width
+    columns = np.hstack([num, den])
+    pairs = list(combinations_with_replacement(range(columns.shape[1]), 2))
+    products = np.column_stack([columns[:, i] * columns[:, j] for i, j in pairs])
+    sums = resampler.sums(np.hstack([columns, products]), stratum)
+    size = len(factors)
+    top, bottom, second = sums[:, :size], sums[:, size : 2 * size], sums[:, 2 * size :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = top / bottom
+        # The delta method: the slope of the combination in each sum, then the quadratic form of second moments.
+        slopes = np.hstack([factors / bottom, -factors * ratios / bottom])
+        spread = np.zeros(len(sums))
+        for at, (i, j) in enumerate(pairs):
+            spread += (1.0 if i == j else 2.0) * slopes[:, i] * slopes[:, j] * second[:, at]
+        redrawn = (ratios @ factors - bounds[0]) / width
+    return _studentised(
+        np.array([value]), influence[:, None] / width, clusters, redrawn[:, None], spread[:, None] / width**2, bounds
+    )
+
+
+def difference_of_independent(first: Intervals, second: Intervals) -> Intervals:
+    """Return first - second for two sets of different episodes, by Newcombe's hybrid (MOVER) of their intervals.
+
+    Each side keeps its own asymmetry and its exact bound where all its episodes agree (Zou and Donner 2008).
+    """
+    value = first.value - second.value
+    low = value - np.hypot(first.value - first.low, second.high - second.value)
+    high = value + np.hypot(first.high - first.value, second.value - second.low)
+    return Intervals(value, low, high, np.maximum(first.note, second.note))
+
+
+def percentile_interval(value: float, redrawn: Floats, episodes: int, *, centred: bool = False) -> Intervals:
+    """Return the percentile interval of any statistic from its redraws [B], widened for few episodes.
+
+    The levels are those of Student's t with the small-sample factor (Hesterberg's expanded percentile). `centred` moves
+    the redraws so that their mean is the value: for statistics that are biased upwards under redrawing. Use
+    `ratio_intervals` for anything that is a ratio of sums.
+    """
+    known = redrawn[np.isfinite(redrawn)]
+    blank = np.array([np.nan])
+    if not np.isfinite(value):
+        return _empty(1)
+    if episodes < 2 or 2 * len(known) < len(redrawn) or not len(known):
+        note = ONE if episodes < 2 else UNDEFINED
+        return Intervals(np.array([float(value)]), blank, blank, np.array([note]))
+    from scipy.special import ndtr, stdtrit
+
+    if centred:
+        known = known + (value - known.mean())
+    reach = stdtrit(episodes - 1, (1 + LEVEL) / 2) * np.sqrt(episodes / (episodes - 1))
+    low, high = np.quantile(known, [ndtr(-reach), ndtr(reach)])
+    return Intervals(
+        np.array([float(value)]), np.array([min(low, value)]), np.array([max(high, value)]), np.zeros(1, np.int64)
+    )
+
+
+def _studentised(
+    value: Floats,
+    influence: Floats,
+    clusters: NDArray[np.int64],
+    redrawn: Floats,
+    spread: Floats,
+    bounds: tuple[float, float],
+) -> Intervals:
+    """Finish the interval of K statistics that lie in [0, 1]; `bounds` is what they are scaled back to.
+
+    value [K], influence [E, K] of each episode on it, clusters [K] or [1], redrawn [B, K] and spread [B, K]: the value
+    and its variance (without the small-sample factor) in each redraw.
+    """
+    from scipy.special import expit, logit, stdtrit
+
+    count = np.broadcast_to(clusters, value.shape).astype(np.float64)
+    square = (influence**2).sum(axis=0)
+    agree = square <= 1e-24
+    note = np.where(np.isnan(value), EMPTY, np.where(count < 2, ONE, np.where(agree, AGREE, 0)))
+    low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
+    # All agree: with more than 1 - LEVEL on each side, a share theta of all episodes is like these (Clopper-Pearson),
+    # and the others may be anything.
+    theta = ((1 - LEVEL) / 2) ** (1 / np.maximum(count, 1))
+    exact = note == AGREE
+    low[exact], high[exact] = (theta * value)[exact], (theta * value + 1 - theta)[exact]
+    usual = note == 0
+    if usual.any():
+        value_, count_, square_ = value[usual], count[usual], square[usual]
+        factor = count_ / (count_ - 1)
+        kurtosis = count_ * (influence[:, usual] ** 4).sum(axis=0) / square_**2
+        freedom = np.minimum(count_ - 1, 2 * count_ / np.maximum(kurtosis - 1, 1e-9))
+        floor = stdtrit(freedom, (1 + LEVEL) / 2)
+        centre = logit(value_)
+        error = np.sqrt(square_ * factor) / (value_ * (1 - value_))
+        # In place where it can be: these arrays are the largest of all.
+        redrawn, spread = redrawn[:, usual], spread[:, usual]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = redrawn * (1 - redrawn)
+            pivots = (logit(redrawn) - centre) * room / np.sqrt(spread * factor)
+        pivots[~((spread > 1e-18) & (room > 1e-12))] = np.nan
+        below, above = _tails(pivots)
+        low[usual] = expit(centre - np.fmax(above, floor) * error)
+        high[usual] = expit(centre - np.fmin(below, -floor) * error)
+    width = bounds[1] - bounds[0]
+    value, low, high = (bounds[0] + width * part for part in (value, low, high))
+    return Intervals(value, low, high, note)
+
+
+def _tails(pivots: Floats) -> tuple[Floats, Floats]:
+    """Return the two outer quantiles of each column, leaving out NaN; NaN for a column without a number."""
+    pivots.sort(axis=0)  # NaN goes last
+    count = np.isfinite(pivots).sum(axis=0)
+    columns = np.arange(pivots.shape[1])
+
+    def quantile(level: float) -> Floats:
+        place = level * np.maximum(count - 1, 0)
+        index = np.floor(place).astype(np.int64)
+        part = place - index
+        upper = np.minimum(index + 1, np.maximum(count - 1, 0))
+        return np.asarray(pivots[index, columns] * (1 - part) + pivots[upper, columns] * part)
+
+    return quantile((1 - LEVEL) / 2), quantile((1 + LEVEL) / 2)
+
+
+def _columns(values: ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _empty(size: int) -> Intervals:
+    blank = np.full(size, np.nan)
+    return Intervals(blank, blank, blank, np.full(size, EMPTY, np.int64))

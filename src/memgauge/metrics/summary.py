@@ -1,0 +1,129 @@
+"""All metrics of a table of responses, as one document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from memgauge.errors import InputError
+from memgauge.metrics.accuracy import accuracy, describe_cell
+from memgauge.metrics.calibration import calibrations
+from memgauge.metrics.capacity import capacity, default_budgets, is_dense
+from memgauge.metrics.cells import Cell, build_cells, partner_key, regular_pairs
+from memgauge.metrics.compare import compare_cells, family_pairs
+from memgauge.metrics.compression import compression
+from memgauge.metrics.confidence import cell_numbers, confidence
+from memgauge.metrics.curve import BAND_REDRAWS, curve
+from memgauge.metrics.document import SCHEMA, Summary
+from memgauge.metrics.efficiency import ABOVE_CHANCE, efficiency
+from memgauge.metrics.forgetting import forgetting
+from memgauge.metrics.inference import LEVEL, REDRAWS, Resampler
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from memgauge.progress import Progress
+
+
+def summarise(
+    rows: pl.DataFrame,
+    *,
+    redraws: int = REDRAWS,
+    seed: int = 0,
+    target: float = ABOVE_CHANCE,
+    budgets: Sequence[int] | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Return every metric of a responses table as the document of `memgauge report --json`.
+
+    Parameters
+    ----------
+    rows
+        A table with the columns of `memgauge.responses`, of any number of systems and runs, in any order.
+    redraws, seed
+        Of the bootstrap. The document is a function of the rows, these two, `target` and `budgets`.
+    target
+        The accuracy whose price is the efficiency; default the paper's rule for above chance.
+    budgets
+        FLOPs budgets of capacity and of the coverage-accuracy curves. By default capacity is given at powers of ten
+        that separate the systems, and the curves without limit.
+    progress
+        Advanced once for each cell.
+
+    Raises `InputError` for a table without these columns, or an option out of range.
+    """
+    if not 0 < target <= 1:
+        raise InputError(f"target must be an accuracy above 0 and at most 1, got {target}")
+    if redraws < 100:
+        raise InputError(f"redraws must be at least 100, got {redraws}")
+    if any(budget < 0 for budget in budgets or ()):
+        raise InputError("a FLOPs budget cannot be negative")
+    resampler, bands = Resampler(redraws, seed), Resampler(min(redraws, BAND_REDRAWS), seed)
+    cells, notes = build_cells(rows)
+    document: Summary = {
+        "schema": SCHEMA,
+        "redraws": redraws,
+        "seed": seed,
+        "level": LEVEL,
+        "target": target,
+        "cells": [],
+        "curves": [],
+        "capacity": [],
+        "efficiency": [],
+        "compression": [],
+        "calibration": calibrations(cells, resampler),
+        "confidence": [],
+        "forgetting": [],
+        "comparisons": [],
+        "notes": notes,
+    }
+    groups = families(cells)
+    limits = {
+        partner_key(cell.key): list(budgets) if budgets is not None else default_budgets(group)
+        for group in groups
+        for cell in group
+    }
+    for cell in cells:
+        _add_cell(document, cell, resampler, bands, limits[partner_key(cell.key)], budgets or (), target)
+        if progress is not None:
+            progress.advance()
+    document["compression"] = [compression(*pair, resampler, bands) for pair in regular_pairs(cells)]
+    for group in groups:
+        pairs, kind = family_pairs(group)
+        document["comparisons"] += compare_cells(group, pairs, kind, resampler)
+    return document
+
+
+def families(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Return the cells that differ in the system alone: they hold the same questions."""
+
+    def rest(cell: Cell) -> tuple[str, ...]:
+        return tuple(map(str, partner_key(cell.key, system="")))
+
+    return [list(group) for _, group in groupby(sorted(cells, key=rest), key=rest)]
+
+
+def _add_cell(
+    document: Summary,
+    cell: Cell,
+    resampler: Resampler,
+    bands: Resampler,
+    limits: Sequence[int],
+    confidence_limits: Sequence[int],
+    target: float,
+) -> None:
+    """Add what is said about one cell alone."""
+    found = accuracy(cell, resampler)
+    sure = confidence(cell, resampler, budgets=confidence_limits, band_resampler=bands)
+    document["cells"].append(describe_cell(cell, resampler, **cell_numbers(sure)))
+    drawn = curve(cell, bands, final=found)
+    document["curves"].append(drawn)
+    if is_dense(cell):
+        document["capacity"].append(capacity(cell, limits, resampler, accuracy=found))
+    document["efficiency"].append(efficiency(cell, drawn, target))
+    if sure is not None:
+        document["confidence"].append(sure)
+    aged = forgetting(cell, resampler)
+    if aged is not None:
+        document["forgetting"].append(aged)

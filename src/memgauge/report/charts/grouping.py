@@ -1,0 +1,79 @@
+"""What is drawn together: rows of one task, one kind of negatives and one payoff arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memgauge.report.page import Text
+from memgauge.report.text import plain
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that may stand in one chart, and what they have in common."""
+
+    task: str
+    negatives: str | None
+    arm: str
+    subtype: str | None
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """What the rows have in common, in words."""
+        parts = [plain(self.task)]
+        if self.negatives is not None:
+            parts.append(f"{plain(self.negatives)} negatives")
+        if self.arm != "none":
+            parts.append(f"arm {plain(self.arm)}")
+        if self.subtype is not None:
+            parts.append(plain(self.subtype))
+        return ", ".join(parts)
+
+    @property
+    def slug(self) -> str:
+        """The same, for a file name."""
+        return "-".join(plain(part) for part in (self.task, self.negatives, self.arm, self.subtype) if part is not None)
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths that occur, shortest first."""
+        return sorted({row["length"] for row in self.rows})
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems that occur."""
+        return list(dict.fromkeys(row["system"] for row in self.rows))
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the questions are balanced yes-no questions, where guessing is right half of the time."""
+        return self.task.startswith("ecc-")
+
+
+def groups(rows: Sequence[Row], limit: int) -> tuple[list[Group], list[Group]]:
+    """Return the groups to draw, the paper's protocol first (no arm, uniform negatives), and those beyond `limit`."""
+    found: dict[tuple[str, str | None, str, str | None], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["task"], row.get("negatives"), row.get("arm") or "none", row.get("subtype")), []).append(row)
+    made = [Group(*key, tuple(members)) for key, members in found.items()]
+    made.sort(
+        key=lambda group: (
+            group.arm != "none",
+            group.negatives not in ("uniform", None),
+            group.subtype is not None,
+            -len(group.rows),
+        )
+    )
+    return made[:limit], made[limit:]
+
+
+def left_out(names: Sequence[str]) -> list[Text]:
+    """Say which groups were not drawn."""
+    if not names:
+        return []
+    return [Text(f"Not drawn, to keep the page readable: {'; '.join(names)}. The tables hold their numbers.")]
