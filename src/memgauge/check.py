@@ -78,7 +78,7 @@ def known_answers(*, streams: int, seed: int) -> Iterator[Line]:
             yield Line(
                 "known answer",
                 f"{spec}, L={length}",
-                f"{form.value:.4f}{'' if form.exact else ' (approximate form)'}",
+                f"{'' if form.exact else '~'}{form.value:.4f}",
                 f"{measured:.4f} +- {error:.4f}",
                 abs(measured - form.value) <= SLACK + ERRORS * error,
             )

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from memgauge.errors import InputError
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -22,3 +29,49 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def whole_folder(folder: Path, *, kind: str, replace: bool = False) -> Iterator[Path]:
+    """Fill a folder so that it appears whole or not at all: yields one beside it, which takes its place at the end.
+
+    Raises `InputError` when `folder` is there and not empty. `replace` removes it then, and only if its manifest.json
+    says that its `format` is `kind`.
+    """
+    folder = folder.expanduser().absolute()
+    if folder.is_symlink():
+        folder = folder.resolve()
+    _check_free(folder, kind, replace)
+    beside = folder.parent / f".{folder.name}.{secrets.token_hex(4)}.partial"
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        _check_free(folder, kind, replace)
+        if folder.exists() and any(folder.iterdir()):
+            old = beside.with_suffix(".old")
+            folder.rename(old)
+            beside.rename(folder)
+            shutil.rmtree(old)
+        else:
+            beside.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _check_free(folder: Path, kind: str, replace: bool) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder}: a file is in the way; choose another folder")
+    if not any(folder.iterdir()):
+        return
+    if not replace:
+        raise InputError(f"{folder}: exists and is not empty; choose another folder, or --force to replace a dataset")
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("format") != kind:
+        raise InputError(f"{folder}: --force replaces a dataset of the format {kind!r}, and this folder holds none")

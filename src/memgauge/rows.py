@@ -67,7 +67,7 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - price and confidence_at are the system's own code
         answer, graded = Answer(), Graded("model_error", error=f"pricing the answer raised {describe(error)}")
     written = asked.written
-    shared = answer.flops_write is None
+    shared = answer.flops_write is None and not answer.rereads
     bits = written.state_bits
     return new_row(
         key=asked.wanted.key,

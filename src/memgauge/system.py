@@ -51,13 +51,15 @@ class Answer:
     t_ans: float | None = None
     """Answer tokens up to the point of commitment (ECCBench, B.3)."""
     flops_write: int | None = None
-    """For systems that read the whole stream again for each question: that question's own write."""
+    """For systems that read the whole stream again for each question: that question's own write (see `rereads`)."""
     evidence: tuple[str, ...] = ()
     retrieved: tuple[str, ...] = ()
     prompt_hash: str | None = None
     refused: str | None = None
     """`too_long`, `filtered` or `empty`, when a server declined to take or to answer the question; `raw` is then what
     the server said."""
+    rereads: bool = False
+    """Whether the whole stream was read again for this question, so that no write is shared."""
     price: Callable[[Fraction], int] | None = None
     """For a text: FLOPs of the read when it commits after so many answer tokens, which the grader finds out."""
     confidence_at: Callable[[int], float | None] | None = None

@@ -117,7 +117,8 @@ def test_all_streams_of_eight_symbols() -> None:
     rates = np.array([lz_rate(x) for x in relabelling_classes(8)])
     assert len(rates) == 4140  # the eighth Bell number
     assert (round(rates.min(), 3), round(rates.max(), 2)) == (0.336, 1.92)
-    assert np.count_nonzero((rates >= 0.33) & (rates <= 0.99)) == 498
+    assert np.count_nonzero((rates >= 0.33) & (rates <= 0.99)) == 488
+    assert np.count_nonzero((rates >= 0.325) & (rates < 0.995)) == 498  # in the band when rounded as it is printed
 
 
 def test_rates_do_not_depend_on_names_of_symbols() -> None:

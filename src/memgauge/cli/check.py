@@ -36,7 +36,7 @@ def check(
     words = {True: "holds", False: "DOES NOT HOLD", None: "shown"}
     for test, title in (
         ("table", "Tables of ECCBench"),
-        ("known answer", "Known answers (maximum-entropy streams, uniform negatives)"),
+        ("known answer", "Known answers (maximum-entropy streams, uniform negatives; ~ marks an approximate form)"),
         ("interval", "What 95 % intervals cover (simulated)"),
     ):
         rows = [[line.what, line.expected, line.measured, words[line.holds]] for line in lines if line.test == test]

@@ -6,15 +6,15 @@ best case say what they could have changed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memgauge.metrics.cells import Cell, Flags
+from memgauge.metrics.cells import Cell
 from memgauge.metrics.document import Cell as CellDocument
 from memgauge.metrics.document import Estimate
 from memgauge.metrics.inference import (
-    Floats,
     Intervals,
     Resampler,
     combination_interval,
@@ -26,24 +26,43 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def accuracy(cell: Cell, resampler: Resampler, *, stratum: str = "", where: Flags | None = None) -> Intervals:
-    """Return correct over scored questions, C; `where` [n] restricts it to some of them."""
-    ones = np.ones(len(cell.episode))
-    return ratio_intervals(cell.sums(cell.correct, where), cell.sums(ones, where), resampler, stratum=stratum)
+RATIOS = ("accuracy", "accuracy_yes", "accuracy_no", "coverage", "accuracy_answered", "score")
 
 
-def coverage(cell: Cell, resampler: Resampler) -> Intervals:
-    """Return answered over scored questions, R (ECCBench, 3)."""
-    answered = cell.answered.astype(np.float64)
-    return ratio_intervals(cell.sums(answered), cell.sums(np.ones_like(answered)), resampler)
+@dataclass(frozen=True, slots=True, eq=False)
+class Accuracies:
+    """The ratios of a cell, in the order of `RATIOS`, and its balanced accuracy."""
+
+    ratios: Intervals
+    balanced: Intervals
+
+    @property
+    def accuracy(self) -> Intervals:
+        """Correct over scored, C."""
+        return self.ratios.pick(0)
 
 
-def accuracy_answered(cell: Cell, resampler: Resampler) -> Intervals:
-    """Return correct over answered questions, C/R (ECCBench, 3)."""
-    return ratio_intervals(cell.sums(cell.correct), cell.sums(cell.answered.astype(np.float64)), resampler)
+def accuracies(cell: Cell, resampler: Resampler) -> Accuracies:
+    """Return the accuracies and the coverage of a cell (ECCBench, 3): C, C on yes and on no questions, R, C/R."""
+    ones = np.ones_like(cell.correct)
+    yes, no = cell.gold == 1, cell.gold == 0
+    right, asked, answered = cell.sums(cell.correct), cell.sums(ones), cell.sums(cell.answered.astype(np.float64))
+    pairs = (
+        (right, asked),
+        (cell.sums(cell.correct, yes), cell.sums(ones, yes)),
+        (cell.sums(cell.correct, no), cell.sums(ones, no)),
+        (answered, asked),
+        (right, answered),
+        (cell.sums(cell.score), asked),
+    )
+    numerators, denominators = (np.column_stack(side) for side in zip(*pairs, strict=True))
+    return Accuracies(
+        ratio_intervals(numerators, denominators, resampler),
+        balanced_accuracy(cell, resampler),
+    )
 
 
-def balanced_accuracy(cell: Cell, resampler: Resampler, *, stratum: str = "") -> Intervals:
+def balanced_accuracy(cell: Cell, resampler: Resampler) -> Intervals:
     """Return the mean of the accuracies on yes and on no questions (ECCBench, 4.2.2).
 
     NaN where one of the two classes has no scored question.
@@ -52,7 +71,7 @@ def balanced_accuracy(cell: Cell, resampler: Resampler, *, stratum: str = "") ->
     classes = [cell.gold == 1, cell.gold == 0]
     right = np.column_stack([cell.sums(cell.correct, where) for where in classes])
     asked = np.column_stack([cell.sums(ones, where) for where in classes])
-    return combination_interval(right, asked, (0.5, 0.5), resampler, stratum=stratum)
+    return combination_interval(right, asked, (0.5, 0.5), resampler)
 
 
 def accuracy_bounds(cell: Cell) -> tuple[float | None, float | None]:
@@ -83,16 +102,10 @@ def table_accuracy(rows: pl.DataFrame, resampler: Resampler) -> Intervals:
     return ratio_intervals(sums["correct"].to_numpy(), sums["asked"].to_numpy(), resampler)
 
 
-def mean_score(cell: Cell, resampler: Resampler) -> Estimate:
-    """Return the mean score where graders give more than right and wrong; else null."""
-    score: Floats = cell.score[cell.scored]
-    if not ((score != 0) & (score != 1)).any():
-        return undefined("scores are right or wrong only: see accuracy")
-    return ratio_intervals(cell.sums(cell.score), cell.sums(np.ones_like(cell.score)), resampler).estimate()
-
-
-def describe_cell(cell: Cell, resampler: Resampler, *, brier: Estimate, ece: Estimate, aurc: Estimate) -> CellDocument:
+def describe_cell(cell: Cell, found: Accuracies, *, brier: Estimate, ece: Estimate, aurc: Estimate) -> CellDocument:
     """Return everything that the document says about one cell; the last three come from `confidence`."""
+    numbers = {name: found.ratios.estimate(index) for index, name in enumerate(RATIOS)}
+    graded = ((cell.score != 0) & (cell.score != 1)).any()
     worst, best = accuracy_bounds(cell)
     scored = int(cell.scored.sum())
     notes = []
@@ -112,15 +125,15 @@ def describe_cell(cell: Cell, resampler: Resampler, *, brier: Estimate, ece: Est
         "outcomes": cell.kinds["outcome"],
         "abstain_kinds": cell.kinds["abstain_kind"],
         "refused_kinds": cell.kinds["refused_kind"],
-        "accuracy": accuracy(cell, resampler).estimate(),
+        "accuracy": numbers["accuracy"],
         "accuracy_worst": worst,
         "accuracy_best": best,
-        "balanced_accuracy": balanced_accuracy(cell, resampler).estimate(),
-        "accuracy_yes": accuracy(cell, resampler, where=cell.gold == 1).estimate(),
-        "accuracy_no": accuracy(cell, resampler, where=cell.gold == 0).estimate(),
-        "coverage": coverage(cell, resampler).estimate(),
-        "accuracy_answered": accuracy_answered(cell, resampler).estimate(),
-        "score": mean_score(cell, resampler),
+        "balanced_accuracy": found.balanced.estimate(),
+        "accuracy_yes": numbers["accuracy_yes"],
+        "accuracy_no": numbers["accuracy_no"],
+        "coverage": numbers["coverage"],
+        "accuracy_answered": numbers["accuracy_answered"],
+        "score": numbers["score"] if graded else undefined("scores are right or wrong only: see accuracy"),
         "flops_write": means["flops_write"],
         "flops_read": means["flops_read"],
         "flops_total": means["flops_total"],

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
+from memgauge.errors import InputError, unknown_name
 from memgauge.metrics.cells import Cell, build_cells, equal_weights, partner_key
-from memgauge.metrics.document import Comparison
+from memgauge.metrics.document import SCHEMA, Comparison
 from memgauge.metrics.exact import holm, mcnemar, sign_flip
 from memgauge.metrics.inference import Floats, Resampler, finite, ratio_intervals, total_by
 
@@ -27,11 +28,12 @@ class RunComparison(TypedDict):
     schema: int
     run_a: str
     run_b: str
-    system_a: str
-    system_b: str
-    overall: Comparison | None
-    """All questions of all cells together, outside the family."""
+    redraws: int
+    seed: int
     comparisons: list[Comparison]
+    """One for each pair of systems and cell: the family that Holm's correction is over."""
+    overall: list[Comparison]
+    """One for each pair of systems, over all its cells; a family of their own."""
     notes: list[str]
 
 
@@ -175,31 +177,68 @@ def pair_runs(
     return pairs, notes
 
 
+def match_systems(
+    systems_a: Sequence[str], systems_b: Sequence[str], *, system_a: str | None = None, system_b: str | None = None
+) -> list[tuple[str, str]]:
+    """Return the pairs of systems to compare: those named, those of equal name, or the only one of each side.
+
+    Raises `InputError` for a system that is not there, and where it is open which systems to compare.
+    """
+    for name, known in ((system_a, systems_a), (system_b, systems_b)):
+        if name is not None and name not in known:
+            raise unknown_name("system", name, known)
+    if system_a is not None and system_b is not None:
+        return [(system_a, system_b)]
+    left = [system_a] if system_a is not None else list(systems_a)
+    right = [system_b] if system_b is not None else list(systems_b)
+    same = [(name, name) for name in left if name in right]
+    if same:
+        return same
+    if len(left) == 1 and len(right) == 1:
+        return [(left[0], right[0])]
+    raise InputError(
+        "the two runs share no system: name one of each with --system-a and --system-b. "
+        f"First: {', '.join(systems_a)}. Second: {', '.join(systems_b)}"
+    )
+
+
 def compare_runs(
     rows_a: pl.DataFrame,
     rows_b: pl.DataFrame,
-    system_a: str,
-    system_b: str,
+    systems: Sequence[tuple[str, str]],
     *,
     resampler: Resampler,
     run_a: str = "A",
     run_b: str = "B",
 ) -> RunComparison:
-    """Compare a system of one table with a system of another (or the same), cell by cell and overall.
+    """Compare systems of one table with systems of another (or the same), cell by cell and over all cells.
 
-    Holm's correction is over the cells.
+    Holm's correction is over everything that is compared. Raises `InputError` where no cell is common to both.
     """
-    pairs, notes = pair_runs(rows_a, rows_b, system_a, system_b)
-    found = [compare_cells(pair, [(0, 1)], "given pair", resampler)[0] for pair in pairs]
+    found: list[Comparison] = []
+    overall: list[Comparison] = []
+    notes: list[str] = []
+    for system_a, system_b in systems:
+        pairs, more = pair_runs(rows_a, rows_b, system_a, system_b)
+        notes += [f"{system_a} and {system_b}: {note}" for note in more]
+        found += [compare_cells(pair, [(0, 1)], "given pair", resampler)[0] for pair in pairs]
+        if pairs:
+            overall.append(_overall(pairs, resampler))
+    if not found:
+        raise InputError(
+            "the two runs have no cell of questions in common: task, split, length, arm and kind of negatives must be "
+            "the same"
+        )
     correct(found)
+    correct(overall)
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "run_a": run_a,
         "run_b": run_b,
-        "system_a": system_a,
-        "system_b": system_b,
-        "overall": _overall(pairs, resampler) if len(pairs) > 1 else None,
+        "redraws": resampler.redraws,
+        "seed": resampler.seed,
         "comparisons": found,
+        "overall": overall,
         "notes": notes,
     }
 

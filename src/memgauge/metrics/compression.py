@@ -6,9 +6,11 @@ Comp(L, F) is drawn as a curve over the budget and given at the largest one. Ext
 
 from __future__ import annotations
 
-from memgauge.metrics.accuracy import accuracy, balanced_accuracy
-from memgauge.metrics.cells import Cell
-from memgauge.metrics.curve import bands, curve_points, grid, steps
+from dataclasses import dataclass
+
+from memgauge.metrics.accuracy import Accuracies, accuracies
+from memgauge.metrics.cells import Cell, Ints
+from memgauge.metrics.curve import bands, curve_points, steps
 from memgauge.metrics.document import Compression, FlopsSaved
 from memgauge.metrics.inference import Intervals, Resampler, difference_of_independent
 from memgauge.metrics.window import matched_window
@@ -16,31 +18,37 @@ from memgauge.metrics.window import matched_window
 CEILING = 0.95
 
 
-def compression(
-    regular: Cell, dense: Cell, resampler: Resampler, band_resampler: Resampler | None = None
-) -> Compression:
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """A cell with its numbers; `band` is its curve at `budgets`, which the two sides of a comparison share."""
+
+    cell: Cell
+    found: Accuracies
+    budgets: Ints
+    band: Intervals
+
+
+def gauge(cell: Cell, budgets: Ints, resampler: Resampler, band_resampler: Resampler) -> Side:
+    """Return a cell with its accuracies and its curve; the band of the curve has its own redraws."""
+    return Side(cell, accuracies(cell, resampler), budgets, bands(cell, budgets, band_resampler))
+
+
+def compression(regular: Side, dense: Side, resampler: Resampler) -> Compression:
     """Return the compression of a system from its cells on regular and on incompressible streams.
 
     The streams of the two cells are different ones, so the interval of the difference joins two independent intervals.
-    `band_resampler` draws the bands of the curve (default: as many redraws as for the numbers).
     """
-    sides = [accuracy(cell, resampler) for cell in (regular, dense)]
-    balanced = [balanced_accuracy(cell, resampler) for cell in (regular, dense)]
-    budgets = grid(regular, dense)
-    points = []
-    if len(budgets):
-        redraw = band_resampler or resampler
-        found = difference_of_independent(*(bands(cell, budgets, redraw) for cell in (regular, dense)))
-        points = curve_points(budgets, found)
+    points = curve_points(regular.budgets, difference_of_independent(regular.band, dense.band))
+    priced = all(len(steps(side.cell).flops) for side in (regular, dense))
     return {
-        **regular.key,
-        "against": dense.key["split"],
-        "comp": difference_of_independent(*sides).estimate(),
-        "comp_balanced": difference_of_independent(*balanced).estimate(),
-        "curve": points,
-        "flops_saved": flops_saved(regular, dense),
-        "window": matched_window(regular, dense, resampler),
-        "note": _note(dense, sides),
+        **regular.cell.key,
+        "against": dense.cell.key["split"],
+        "comp": difference_of_independent(regular.found.accuracy, dense.found.accuracy).estimate(),
+        "comp_balanced": difference_of_independent(regular.found.balanced, dense.found.balanced).estimate(),
+        "curve": points if priced else [],
+        "flops_saved": flops_saved(regular.cell, dense.cell),
+        "window": matched_window(regular.cell, dense.cell, resampler, dense.found.accuracy),
+        "note": _note(dense),
     }
 
 
@@ -66,11 +74,11 @@ def flops_saved(regular: Cell, dense: Cell) -> FlopsSaved:
     }
 
 
-def _note(dense: Cell, sides: list[Intervals]) -> str | None:
+def _note(dense: Side) -> str | None:
     """Say what the reader must know before quoting the number."""
     notes = []
-    if sides[1].value[0] > CEILING:
+    if dense.found.accuracy.value[0] > CEILING:
         notes.append("near the ceiling on incompressible input: there is little left to gain (ECCBench, 4.4)")
-    if dense.key["split"] == "high":
+    if dense.cell.key["split"] == "high":
         notes.append("natural input: the gain may be compression, saliency or another mix of answers (ECCBench, 4.1)")
     return "; ".join(notes) or None

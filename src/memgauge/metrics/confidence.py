@@ -25,10 +25,10 @@ from memgauge.metrics.inference import (
     undefined,
 )
 
-POINTS = 200
+POINTS = 64
 BINS = 15
 """Equal-width bins of the expected calibration error (Guo et al. 2017)."""
-GROUPS = 100
+GROUPS = 50
 """Groups of confidence in the redraws of AURC; its value is exact."""
 
 
@@ -88,7 +88,7 @@ def _areas(mass: Floats, errors: Floats) -> Floats:
 
 
 def aurc_interval(answers: Ranked, resampler: Resampler) -> Estimate:
-    """Return AURC over the answers of a cell; the redraws hold confidences in at most 100 groups."""
+    """Return AURC over the answers of a cell; the redraws hold confidences in at most 50 groups."""
     cell, used = answers.cell, answers.used
     wrong = 1 - cell.correct
     exact = aurc(cell.confidence[used], wrong[used], cell.weight[used])
@@ -103,13 +103,6 @@ def aurc_interval(answers: Ranked, resampler: Resampler) -> Estimate:
     if found["low"] is not None:
         found["low"] = max(0.0, found["low"])
     return found
-
-
-def brier(answers: Ranked, resampler: Resampler) -> Estimate:
-    """Return the mean squared distance between confidence and outcome, over the answers."""
-    cell = answers.cell
-    columns = answers.columns(np.nan_to_num((cell.confidence - cell.correct) ** 2), np.ones_like(cell.correct))
-    return ratio_intervals(columns[:, 0], columns[:, 1], resampler).estimate()
 
 
 def reliability(answers: Ranked) -> tuple[list[ReliabilityBin], Floats]:
@@ -154,7 +147,7 @@ def calibration_error(sums: Floats, resampler: Resampler) -> Estimate:
 
 
 def coverage_accuracy(answers: Ranked, resampler: Resampler, budget: int | None = None) -> list[ConfidencePoint]:
-    """Return accuracy against coverage as the threshold falls, at most 200 points.
+    """Return accuracy against coverage as the threshold falls, at most 64 points.
 
     With a `budget`, responses that cost more FLOPs (or have none) are declined (ECCBench, C.3).
     """
@@ -184,29 +177,39 @@ def coverage_accuracy(answers: Ranked, resampler: Resampler, budget: int | None 
     return points
 
 
-def thresholds(answers: Ranked, resampler: Resampler) -> list[Threshold]:
-    """Return coverage and accuracy when the system answers exactly when its confidence exceeds tau = lambda/(1+lambda).
+def scores(answers: Ranked, resampler: Resampler) -> tuple[Estimate, list[Threshold]]:
+    """Return the Brier score, and what answering above each threshold gives.
 
-    lambda is what a wrong answer costs in units of a right one, for each payoff arm (ECCBench, 3).
+    The Brier score is the mean squared distance between confidence and outcome, over the answers. A threshold is
+    tau = lambda / (1 + lambda) where a wrong answer costs lambda in units of a right one, for each payoff arm: the
+    system answers exactly when its confidence exceeds it (ECCBench, 3).
     """
     cell = answers.cell
-    asked = answers.total
-    found: list[Threshold] = []
-    for payoff in sorted((payoff for payoff in ARMS.values() if payoff), key=lambda payoff: payoff.break_even):
-        cost, tau = payoff.wrong / payoff.right, float(payoff.break_even)
-        given = np.nan_to_num(cell.confidence, nan=-1.0) > tau
-        ones = np.ones_like(cell.correct)
-        columns = answers.columns(ones, cell.correct, cell.correct - cost * (ones - cell.correct), where=given)
-        found.append(
-            {
-                "wrong_cost": cost,
-                "tau": tau,
-                "coverage": ratio_intervals(columns[:, 0], asked, resampler).estimate(),
-                "accuracy": ratio_intervals(columns[:, 1], columns[:, 0], resampler).estimate(),
-                "points": ratio_intervals(columns[:, 2], asked, resampler, bounds=(-cost, 1.0)).estimate(),
-            }
-        )
-    return found
+    ones, asked = np.ones_like(cell.correct), answers.total
+    payoffs = sorted((payoff for payoff in ARMS.values() if payoff), key=lambda payoff: payoff.break_even)
+    costs = [payoff.wrong / payoff.right for payoff in payoffs]
+    squares = answers.columns(np.nan_to_num((cell.confidence - cell.correct) ** 2), ones)
+    top, bottom, least = [squares[:, 0]], [squares[:, 1]], [0.0]
+    for payoff, cost in zip(payoffs, costs, strict=True):
+        given = np.nan_to_num(cell.confidence, nan=-1.0) > float(payoff.break_even)
+        points = cell.correct - cost * (ones - cell.correct)
+        answered, right, earned = answers.columns(ones, cell.correct, points, where=given).T
+        top += [answered, right, earned]
+        bottom += [asked, answered, asked]
+        least += [0.0, 0.0, -cost]
+    found = ratio_intervals(
+        np.column_stack(top), np.column_stack(bottom), resampler, bounds=(np.array(least), np.ones(len(least)))
+    )
+    return found.estimate(0), [
+        {
+            "wrong_cost": cost,
+            "tau": float(payoff.break_even),
+            "coverage": found.estimate(1 + 3 * index),
+            "accuracy": found.estimate(2 + 3 * index),
+            "points": found.estimate(3 + 3 * index),
+        }
+        for index, (payoff, cost) in enumerate(zip(payoffs, costs, strict=True))
+    ]
 
 
 def confidence(
@@ -221,6 +224,7 @@ def confidence(
     for budget in sorted(set(budgets)):
         curves.append({"flops": budget, "points": coverage_accuracy(answers, bands, budget)})
     bins, sums = reliability(answers)
+    brier, thresholds = scores(answers, resampler)
     missing = int((cell.answered & ~answers.used).sum())
     return {
         **cell.key,
@@ -228,9 +232,9 @@ def confidence(
         "missing": missing,
         "abstained": int((cell.scored & ~cell.answered).sum()),
         "curves": curves,
-        "thresholds": thresholds(answers, resampler),
+        "thresholds": thresholds,
         "aurc": aurc_interval(answers, resampler),
-        "brier": brier(answers, resampler),
+        "brier": brier,
         "ece": calibration_error(sums, resampler),
         "bins": bins,
         "note": f"{missing} answers without a confidence are left out" if missing else None,

@@ -15,9 +15,9 @@ from memgauge.metrics.cells import Cell, Ints
 from memgauge.metrics.document import Curve, CurvePoint
 from memgauge.metrics.inference import Floats, Intervals, Resampler, ratio_intervals, total_by
 
-POINTS = 200
+POINTS = 100
 BAND_REDRAWS = 1000
-"""Bands have up to 200 intervals a cell; their quantiles need fewer redraws than a number that is quoted."""
+"""Bands have up to 100 intervals a cell; their quantiles need fewer redraws than a number that is quoted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,15 +27,6 @@ class Steps:
     flops: Ints
     value: Floats
     unpriced: int
-
-    def at(self, budget: int | None) -> float | None:
-        """Return the accuracy when no response may cost more than `budget` (None: no limit); None without FLOPs."""
-        if not len(self.flops):
-            return None
-        if budget is None:
-            return float(self.value[-1])
-        place = int(np.searchsorted(self.flops, budget, side="right"))
-        return float(self.value[place - 1]) if place else 0.0
 
     def reach(self, target: float) -> int | None:
         """Return the smallest FLOPs at which the curve is at `target` or above; None: never."""
@@ -53,14 +44,12 @@ def steps(cell: Cell) -> Steps:
     return Steps(flops, value, int((cell.scored & ~priced).sum()))
 
 
-def bands(cell: Cell, budgets: Ints, resampler: Resampler, *, stratum: str = "") -> Intervals:
+def bands(cell: Cell, budgets: Ints, resampler: Resampler) -> Intervals:
     """Return the accuracy of a cell at each of `budgets` [K], increasing, with intervals."""
     bins = np.searchsorted(budgets, cell.flops, side="left")  # the first budget that affords the response
     bought = cell.scored & (cell.flops >= 0) & (bins < len(budgets))
     gained = cell.binned(cell.correct, np.minimum(bins, len(budgets) - 1), len(budgets), bought)
-    return ratio_intervals(
-        np.cumsum(gained, axis=1), cell.sums(np.ones_like(cell.correct))[:, None], resampler, stratum=stratum
-    )
+    return ratio_intervals(np.cumsum(gained, axis=1), cell.sums(np.ones_like(cell.correct))[:, None], resampler)
 
 
 def thinned(flops: Ints, counts: Ints | None = None, points: int = POINTS) -> Ints:
@@ -84,15 +73,14 @@ def curve_points(budgets: Ints, found: Intervals) -> list[CurvePoint]:
     return points
 
 
-def curve(cell: Cell, resampler: Resampler, *, final: Intervals | None = None) -> Curve:
-    """Return the curve of a cell for the document.
+def curve(cell: Cell, budgets: Ints, band: Intervals, *, final: Intervals | None = None) -> Curve:
+    """Return the curve of a cell for the document, from the `bands` at `budgets`.
 
     `final` is the cell's accuracy with its interval: the last point takes it when every response has FLOPs.
     """
     whole = steps(cell)
     scored = int(cell.scored.sum())
-    budgets = grid(cell)
-    points = curve_points(budgets, bands(cell, budgets, resampler)) if len(budgets) else []
+    points = curve_points(budgets, band) if len(whole.flops) else []
     if points and final is not None and not whole.unpriced:
         last = final.estimate()
         points[-1]["low"], points[-1]["high"] = last["low"], last["high"]
@@ -105,7 +93,10 @@ def curve(cell: Cell, resampler: Resampler, *, final: Intervals | None = None) -
 
 
 def grid(*cells: Cell) -> Ints:
-    """Return the costs at which curves are drawn: at most 200 of the distinct costs of all scored responses."""
+    """Return the costs at which the curves of these cells are drawn: at most 100 of those of all scored responses.
+
+    The same for all of them, so that the curves can be subtracted.
+    """
     flops, counts = np.unique(
         np.concatenate([cell.flops[cell.scored & (cell.flops >= 0)] for cell in cells]), return_counts=True
     )

@@ -96,7 +96,7 @@ class CurvePoint(TypedDict):
 
 
 class Curve(Key):
-    """Accuracy against FLOPs of one cell, at most 200 points, the last at the dearest response."""
+    """Accuracy against FLOPs of one cell, at most 100 points, the last at the dearest response."""
 
     scored: int
     unpriced: int

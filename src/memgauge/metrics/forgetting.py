@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from memgauge.metrics.cells import Cell, Flags, Ints
-from memgauge.metrics.document import AgeBin, Estimate, Forgetting
+from memgauge.metrics.document import AgeBin, Forgetting
 from memgauge.metrics.half_life import fit_half_life
 from memgauge.metrics.inference import Floats, Resampler, finite, ratio_intervals, total_by, undefined
 
@@ -40,8 +40,14 @@ def forgetting(
     place = _place(ages, aged, edges)
     count = len(edges) - 1
     ones = np.ones_like(cell.correct)
+    negative = cell.gold == 0
+    alarms = (cell.answered & (cell.correct == 0)).astype(np.float64)
     score, asked = (cell.binned(value, place, count, aged) for value in (cell.score, ones))
-    intervals = ratio_intervals(score, asked, resampler)
+    intervals = ratio_intervals(
+        np.column_stack([score, score.sum(axis=1), cell.sums(alarms, negative)]),
+        np.column_stack([asked, asked.sum(axis=1), cell.sums(ones, negative)]),
+        resampler,
+    )
     found: list[AgeBin] = []
     for index in range(count):
         inside = ages[aged & (place == index)]
@@ -64,21 +70,12 @@ def forgetting(
         "binning": binning,
         "positives": int(aged.sum()),
         "bins": found,
-        "recall": ratio_intervals(cell.sums(cell.score, aged), cell.sums(ones, aged), resampler).estimate(),
-        "false_alarm": false_alarm(cell, resampler),
+        "recall": intervals.estimate(count),
+        "false_alarm": intervals.estimate(count + 1) if negative.any() else undefined("no negatives"),
         "half_life_over": over,
         "half_life": fit,
         "note": note,
     }
-
-
-def false_alarm(cell: Cell, resampler: Resampler) -> Estimate:
-    """Return the share of scored negatives that were answered yes."""
-    negative = cell.gold == 0
-    if not (negative & cell.scored).any():
-        return undefined("no negatives")
-    alarms = (cell.answered & (cell.correct == 0)).astype(np.float64)
-    return ratio_intervals(cell.sums(alarms, negative), cell.sums(np.ones_like(alarms), negative), resampler).estimate()
 
 
 def age_edges(ages: Floats, bins: int, binning: Binning) -> Floats:
@@ -112,7 +109,7 @@ def _fit(cell: Cell, aged: Flags, seed: int) -> tuple[dict[str, Any] | None, str
         return None, None, f"no half-life: {len(ages)} graded scores are more than {MOST_ROWS}"
     if graded:
         result = fit_half_life(
-            ages, scores, permutations=PERMUTATIONS, seed=seed, t_ref=None, events=events, unit=cell.unit or "seconds"
+            ages, scores, permutations=PERMUTATIONS, seed=seed, t_ref=None, events=events, unit=cell.unit or "unknown unit"
         )
         return result.to_dict(), "rows", None
     count = min(FIT_BINS, len(ages) // LEAST_IN_FIT_BIN)
@@ -123,5 +120,5 @@ def _fit(cell: Cell, aged: Flags, seed: int) -> tuple[dict[str, Any] | None, str
     size = np.bincount(place, minlength=len(edges) - 1)
     full = size > 0
     means, recall = (total_by(place, value, len(size))[full] / size[full] for value in (ages, scores))
-    result = fit_half_life(means, recall, permutations=PERMUTATIONS, seed=seed, t_ref=None, unit=cell.unit or "seconds")
+    result = fit_half_life(means, recall, permutations=PERMUTATIONS, seed=seed, t_ref=None, unit=cell.unit or "unknown unit")
     return result.to_dict(), "bins", None

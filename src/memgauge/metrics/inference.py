@@ -21,14 +21,16 @@ from memgauge.seeding import generator
 
 LEVEL = 0.95
 REDRAWS = 4000
-BLOCK = 2_000_000  # weights held at a time: 16 MB
+BLOCK = 2_000_000  # weights drawn at a time: 16 MB each for the episodes, their places and their counts
+KEPT = 16_000_000  # weights that are kept for the next metric: 64 MB
 # A product of up to so many multiplications is done by the calling thread; beyond it BLAS starts others, and on a busy
 # machine waiting for them costs far more than they save. Wide products are worth it.
 _PRODUCT = 131_072
 _NARROW = 4096
-_CACHED = 2  # sets of weights of at most BLOCK elements that a resampler keeps
+_CACHED = 2  # sets of weights that a resampler keeps
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 NOTES = (
     None,
@@ -48,6 +50,10 @@ class Intervals:
     low: Floats
     high: Floats
     note: NDArray[np.int64]
+
+    def pick(self, index: int) -> Intervals:
+        """Return one of them alone."""
+        return Intervals(*(getattr(self, name)[index : index + 1] for name in ("value", "low", "high", "note")))
 
     def estimate(self, index: int = 0) -> Estimate:
         """Return one of them for the document."""
@@ -84,9 +90,9 @@ class Resampler:
         if redraws < 100:
             raise ValueError(f"a bootstrap interval needs at least 100 redraws, got {redraws}")
         self.redraws, self.seed = redraws, seed
-        self._kept: dict[tuple[str, int], list[Floats]] = {}
+        self._kept: dict[tuple[str, int], list[Singles]] = {}
 
-    def weights(self, episodes: int, stratum: str = "") -> Iterator[Floats]:
+    def weights(self, episodes: int, stratum: str = "") -> Iterator[Singles]:
         """Yield blocks [b, episodes] of weights, `redraws` rows in all, in bounded memory."""
         found = self._kept.get((stratum, episodes))
         if found is not None:
@@ -94,12 +100,12 @@ class Resampler:
             return
         rng = generator(self.seed, "bootstrap", stratum, episodes)
         rows = max(1, BLOCK // max(1, episodes))
-        keep: list[Floats] | None = [] if self.redraws <= rows else None
+        keep: list[Singles] | None = [] if self.redraws * episodes <= KEPT else None
         for start in range(0, self.redraws, rows):
             count = min(rows, self.redraws - start)
             drawn = rng.integers(0, episodes, (count, episodes))
             drawn += np.arange(0, count * episodes, episodes)[:, None]
-            block = np.bincount(drawn.ravel(), minlength=count * episodes).reshape(count, episodes).astype(np.float64)
+            block = np.bincount(drawn.ravel(), minlength=count * episodes).reshape(count, episodes).astype(np.float32)
             if keep is not None:
                 keep.append(block)
             yield block
@@ -109,16 +115,19 @@ class Resampler:
             self._kept[stratum, episodes] = keep
 
     def sums(self, columns: Floats, stratum: str = "") -> Floats:
-        """Return the sums of `columns` [episodes, K] over each redraw, shape [redraws, K]."""
+        """Return the sums of `columns` [episodes, K] over each redraw, shape [redraws, K].
+
+        Added up in single precision: exact for whole numbers up to 16 million; centre what should not cancel.
+        """
         size = max(1, columns.size)
         step = _PRODUCT // size if size <= _NARROW else BLOCK
-        return np.concatenate(
-            [
-                block[start : start + step] @ columns
-                for block in self.weights(len(columns), stratum)
-                for start in range(0, len(block), step)
-            ]
-        )
+        single = columns.astype(np.float32)
+        parts = [
+            block[start : start + step] @ single
+            for block in self.weights(len(columns), stratum)
+            for start in range(0, len(block), step)
+        ]
+        return np.concatenate(parts).astype(np.float64)
 
 
 def ratio_intervals(
@@ -127,7 +136,7 @@ def ratio_intervals(
     resampler: Resampler,
     *,
     stratum: str = "",
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: tuple[ArrayLike, ArrayLike] = (0.0, 1.0),
 ) -> Intervals:
     """Return K ratios of sums over episodes, each with its interval.
 
@@ -138,36 +147,39 @@ def ratio_intervals(
     denominators
         [E], [E, 1] (shared) or [E, K]: each episode's number of questions. Episodes without any are left out.
     bounds
-        The range in which a single question's value lies: (0, 1) for proportions, (-1, 1) for paired differences.
+        The range in which a single question's value lies, numbers or [K]: (0, 1) for proportions, (-1, 1) for paired
+        differences.
 
     Examples
     --------
     >>> right = np.tile([16.0, 14.0, 15.0, 13.0], 10)
     >>> accuracy = ratio_intervals(right, np.full(40, 16.0), Resampler())
-    >>> float(accuracy.value[0]), 0.88 < accuracy.low[0] < accuracy.high[0] < 0.93
+    >>> float(accuracy.value[0]), bool(0.88 < accuracy.low[0] < accuracy.high[0] < 0.93)
     (0.90625, True)
     """
     den = _columns(denominators)
     kept = (den > 0).any(axis=1)
     num, den = _columns(numerators)[kept], den[kept]
+    size, shared = num.shape[1], den.shape[1]
     if not len(den):
-        return _empty(num.shape[1])
-    num = (num - bounds[0] * den) / (bounds[1] - bounds[0])
+        return _empty(size)
+    least, width = _range(bounds)
+    num = (num - least * den) / width
     clusters = (den > 0).sum(axis=0)
     total = den.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = num.sum(axis=0) / total
-        influence = np.where(den > 0, num - value * den, 0.0) / total
+        # What each episode adds to the error of the ratio. Redraws are taken of these, so that nothing cancels.
+        moved = np.where(den > 0, num - value * den, 0.0)
+        redrawn = spread = np.empty((0, size))
         if clusters.max() > 1:
-            size, shared = num.shape[1], den.shape[1]
-            sums = resampler.sums(np.hstack([num, num * num, num * den, den, den * den]), stratum)
+            sums = resampler.sums(np.hstack([moved, moved * moved, moved * den, den, den * den]), stratum)
             top, square, cross = (sums[:, i * size : (i + 1) * size] for i in range(3))
             bottom, bottoms = sums[:, 3 * size : 3 * size + shared], sums[:, 3 * size + shared :]
-            redrawn = top / bottom
-            spread = (square - 2 * redrawn * cross + redrawn * redrawn * bottoms) / (bottom * bottom)
-        else:
-            redrawn = spread = np.empty((0, num.shape[1]))
-    return _studentised(value, influence, clusters, redrawn, spread, bounds)
+            shift = top / bottom
+            spread = (square - 2 * shift * cross + shift * shift * bottoms) / (bottom * bottom)
+            redrawn = value + shift
+    return _studentised(value, moved / total, clusters, redrawn, spread, bounds)
 
 
 def combination_interval(
@@ -187,32 +199,30 @@ def combination_interval(
     """
     kept = (denominators > 0).any(axis=1)
     num, den = numerators[kept], denominators[kept]
-    factors = np.asarray(coefficients, dtype=np.float64)
     if not len(den) or not (den > 0).any(axis=0).all():
         return _empty(1)
+    least, width = _range(bounds)
+    factors = np.asarray(coefficients, dtype=np.float64) / width
     clusters = (den > 0).sum(axis=0).min(keepdims=True)
     total = den.sum(axis=0)
     ratio = num.sum(axis=0) / total
-    width = bounds[1] - bounds[0]
-    influence = ((num - ratio * den) / total) @ factors
-    value = (ratio @ factors - bounds[0]) / width
-    columns = np.hstack([num, den])
+    moved = num - ratio * den
+    value = np.atleast_1d(ratio @ factors - least / width)
+    columns = np.hstack([moved, den])
     pairs = list(combinations_with_replacement(range(columns.shape[1]), 2))
     products = np.column_stack([columns[:, i] * columns[:, j] for i, j in pairs])
     sums = resampler.sums(np.hstack([columns, products]), stratum)
     size = len(factors)
     top, bottom, second = sums[:, :size], sums[:, size : 2 * size], sums[:, 2 * size :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = top / bottom
+        shifts = top / bottom
         # The delta method: the slope of the combination in each sum, then the quadratic form of second moments.
-        slopes = np.hstack([factors / bottom, -factors * ratios / bottom])
+        slopes = np.hstack([factors / bottom, -factors * shifts / bottom])
         spread = np.zeros(len(sums))
         for at, (i, j) in enumerate(pairs):
             spread += (1.0 if i == j else 2.0) * slopes[:, i] * slopes[:, j] * second[:, at]
-        redrawn = (ratios @ factors - bounds[0]) / width
-    return _studentised(
-        np.array([value]), influence[:, None] / width, clusters, redrawn[:, None], spread[:, None] / width**2, bounds
-    )
+        redrawn = value + (shifts @ factors)[:, None]
+    return _studentised(value, (moved / total) @ factors[:, None], clusters, redrawn, spread[:, None], bounds)
 
 
 def difference_of_independent(first: Intervals, second: Intervals) -> Intervals:
@@ -257,7 +267,7 @@ def _studentised(
     clusters: NDArray[np.int64],
     redrawn: Floats,
     spread: Floats,
-    bounds: tuple[float, float],
+    bounds: tuple[ArrayLike, ArrayLike],
 ) -> Intervals:
     """Finish the interval of K statistics that lie in [0, 1]; `bounds` is what they are scaled back to.
 
@@ -290,12 +300,13 @@ def _studentised(
         with np.errstate(divide="ignore", invalid="ignore"):
             room = redrawn * (1 - redrawn)
             pivots = (logit(redrawn) - centre) * room / np.sqrt(spread * factor)
-        pivots[~((spread > 1e-18) & (room > 1e-12))] = np.nan
+        # Redraws that agree in everything have no error of their own; what is left of it is round-off.
+        pivots[~((spread > 1e-8 * square_) & (room > 1e-7))] = np.nan
         below, above = _tails(pivots)
         low[usual] = expit(centre - np.fmax(above, floor) * error)
         high[usual] = expit(centre - np.fmin(below, -floor) * error)
-    width = bounds[1] - bounds[0]
-    value, low, high = (bounds[0] + width * part for part in (value, low, high))
+    least, width = _range(bounds)
+    value, low, high = (least + width * part for part in (value, low, high))
     return Intervals(value, low, high, note)
 
 
@@ -313,6 +324,44 @@ def _tails(pivots: Floats) -> tuple[Floats, Floats]:
         return np.asarray(pivots[index, columns] * (1 - part) + pivots[upper, columns] * part)
 
     return quantile((1 - LEVEL) / 2), quantile((1 + LEVEL) / 2)
+
+
+def simulate_coverage(
+    episodes: int,
+    accuracy: float,
+    *,
+    questions: int = 16,
+    correlation: float = 0.2,
+    simulations: int = 2000,
+    redraws: int = 1000,
+    seed: int = 0,
+) -> float:
+    """Return the share of simulated runs whose 95 % interval of accuracy holds the true accuracy.
+
+    Each simulated episode has its own chance of a right answer, drawn from the beta distribution with mean `accuracy`
+    and intra-class correlation `correlation` (0: questions are independent); its right answers out of `questions` are
+    binomial. Deterministic by seed; the standard error is sqrt(share * (1 - share) / simulations).
+    """
+    rng = generator(seed, "coverage", episodes, round(accuracy * 1_000_000), questions)
+    resampler, asked = Resampler(redraws, seed), np.full(episodes, float(questions))
+    held = 0
+    for start in range(0, simulations, 500):
+        shape = (episodes, min(500, simulations - start))
+        chance = np.full(shape, accuracy)
+        if correlation > 0:
+            strength = 1 / correlation - 1
+            chance = rng.beta(accuracy * strength, (1 - accuracy) * strength, shape)
+        right = rng.binomial(questions, chance).astype(np.float64)
+        # One set of weights for all simulations: only the noise of the quantiles is shared.
+        found = ratio_intervals(right, asked, resampler)
+        held += int(((found.low <= accuracy) & (accuracy <= found.high)).sum())
+    return held / simulations
+
+
+def _range(bounds: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
+    """Return the lower end and the width of a range of values, numbers or [K]."""
+    least, most = (np.asarray(end, dtype=np.float64) for end in bounds)
+    return least, np.asarray(most - least)
 
 
 def _columns(values: ArrayLike) -> Floats:

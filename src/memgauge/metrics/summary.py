@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError
-from memgauge.metrics.accuracy import accuracy, describe_cell
+from memgauge.metrics.accuracy import describe_cell
 from memgauge.metrics.calibration import calibrations
 from memgauge.metrics.capacity import capacity, default_budgets, is_dense
 from memgauge.metrics.cells import Cell, build_cells, partner_key, regular_pairs
 from memgauge.metrics.compare import compare_cells, family_pairs
-from memgauge.metrics.compression import compression
+from memgauge.metrics.compression import Side, compression, gauge
 from memgauge.metrics.confidence import cell_numbers, confidence
-from memgauge.metrics.curve import BAND_REDRAWS, curve
+from memgauge.metrics.curve import BAND_REDRAWS, curve, grid
 from memgauge.metrics.document import SCHEMA, Summary
 from memgauge.metrics.efficiency import ABOVE_CHANCE, efficiency
 from memgauge.metrics.forgetting import forgetting
@@ -84,29 +84,36 @@ def summarise(
         for group in groups
         for cell in group
     }
+    pairs = regular_pairs(cells)
+    grids = {partner_key(cell.key): grid(*pair) for pair in pairs for cell in pair}
+    sides = {}
     for cell in cells:
-        _add_cell(document, cell, resampler, bands, limits[partner_key(cell.key)], budgets or (), target)
+        key = partner_key(cell.key)
+        sides[key] = gauge(cell, grids[key] if key in grids else grid(cell), resampler, bands)
+        _add_cell(document, sides[key], resampler, bands, limits[key], budgets or (), target)
         if progress is not None:
             progress.advance()
-    document["compression"] = [compression(*pair, resampler, bands) for pair in regular_pairs(cells)]
+    for pair in pairs:
+        regular, dense = (sides[partner_key(cell.key)] for cell in pair)
+        document["compression"].append(compression(regular, dense, resampler))
     for group in groups:
-        pairs, kind = family_pairs(group)
-        document["comparisons"] += compare_cells(group, pairs, kind, resampler)
+        chosen, kind = family_pairs(group)
+        document["comparisons"] += compare_cells(group, chosen, kind, resampler)
     return document
 
 
 def families(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Return the cells that differ in the system alone: they hold the same questions."""
 
-    def rest(cell: Cell) -> tuple[str, ...]:
-        return tuple(map(str, partner_key(cell.key, system="")))
+    def rest(cell: Cell) -> tuple[Any, ...]:
+        return tuple("" if part is None else part for part in partner_key(cell.key, system=""))
 
     return [list(group) for _, group in groupby(sorted(cells, key=rest), key=rest)]
 
 
 def _add_cell(
     document: Summary,
-    cell: Cell,
+    side: Side,
     resampler: Resampler,
     bands: Resampler,
     limits: Sequence[int],
@@ -114,13 +121,13 @@ def _add_cell(
     target: float,
 ) -> None:
     """Add what is said about one cell alone."""
-    found = accuracy(cell, resampler)
+    cell, final = side.cell, side.found.accuracy
     sure = confidence(cell, resampler, budgets=confidence_limits, band_resampler=bands)
-    document["cells"].append(describe_cell(cell, resampler, **cell_numbers(sure)))
-    drawn = curve(cell, bands, final=found)
+    document["cells"].append(describe_cell(cell, side.found, **cell_numbers(sure)))
+    drawn = curve(cell, side.budgets, side.band, final=final)
     document["curves"].append(drawn)
     if is_dense(cell):
-        document["capacity"].append(capacity(cell, limits, resampler, accuracy=found))
+        document["capacity"].append(capacity(cell, limits, resampler, accuracy=final))
     document["efficiency"].append(efficiency(cell, drawn, target))
     if sure is not None:
         document["confidence"].append(sure)

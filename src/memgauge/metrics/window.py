@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from memgauge.metrics.cells import Cell, Flags
 from memgauge.metrics.document import Window
-from memgauge.metrics.inference import Floats, Resampler, finite, percentile_interval, undefined
+from memgauge.metrics.inference import Floats, Intervals, Resampler, finite, percentile_interval, undefined
 
-KNOTS = 256
+KNOTS = 128
 """Window sizes at which accuracies are exact; between them they are linear."""
+
+TIE = 1e-6
+"""Accuracies closer than this are the same: redraws are summed in single precision."""
 
 
 def reach(cell: Cell) -> Floats:
@@ -25,7 +28,7 @@ def reach(cell: Cell) -> Floats:
 
 
 def window_sizes(*cells: Cell) -> Floats:
-    """Return the sizes to look at: 0 and at most 255 of those at which an answer changes."""
+    """Return the sizes to look at: 0 and at most 127 of those at which an answer changes."""
     needed = np.concatenate([reach(cell)[cell.scored & (cell.gold == 1)] for cell in cells])
     sizes, counts = np.unique(needed, return_counts=True)
     if len(sizes) >= KNOTS:
@@ -37,9 +40,10 @@ def window_sizes(*cells: Cell) -> Floats:
 
 def window_columns(cell: Cell, sizes: Floats) -> Floats:
     """Return what every window gets right in each episode: shape [episodes, sizes]."""
-    positive = cell.scored & (cell.gold == 1)
-    bins = np.searchsorted(sizes, np.where(positive, reach(cell), 0.0), side="left")
-    found = cell.binned(np.ones_like(cell.correct), np.minimum(bins, len(sizes) - 1), len(sizes), positive)
+    needed = reach(cell)
+    seen = cell.scored & (needed <= sizes[-1])  # no window here answers the others
+    bins = np.searchsorted(sizes, np.where(seen, needed, 0.0), side="left")
+    found = cell.binned(np.ones_like(cell.correct), bins, len(sizes), seen)
     rejected = cell.sums(np.ones_like(cell.correct), cell.gold == 0)
     return np.asarray(rejected[:, None] + np.cumsum(found, axis=1))
 
@@ -49,18 +53,21 @@ def window_accuracy(cell: Cell, sizes: Floats) -> Floats:
     return np.asarray(window_columns(cell, sizes).sum(axis=0) / cell.weight.sum())
 
 
-def matched_window(regular: Cell, dense: Cell, resampler: Resampler) -> Window:
+def matched_window(regular: Cell, dense: Cell, resampler: Resampler, accuracy: Intervals) -> Window:
     """Return the window matched to the system's accuracy on `dense`, its compression, and the system's excess.
 
-    The window is matched anew in every redraw of the streams. Where several sizes match, the middle of them is taken;
-    a system below the accuracy of an empty window is matched with the empty one.
+    `accuracy` is the system's on `dense`: where its interval lies below the accuracy of an empty window (which says no
+    to everything), no window does so badly, and there is no match. The window is matched anew in every redraw of the
+    streams. Where several sizes match, the middle of them is taken; below the empty window, the empty one.
     """
     reason = _unknown(regular) or _unknown(dense)
+    if not reason and accuracy.high[0] < window_accuracy(dense, np.zeros(1))[0]:
+        reason = "no window does so badly: the system declines, or errs on negatives"
     if reason:
         return {"symbols": None, "comp": None, "excess": undefined(reason), "note": reason}
     sizes = window_sizes(regular, dense)
     sides = []
-    for cell, stratum in ((regular, "low"), (dense, "max")):
+    for cell, stratum in ((regular, ""), (dense, "dense")):
         columns = np.column_stack(
             [window_columns(cell, sizes), cell.sums(cell.correct), cell.sums(np.ones_like(cell.correct))]
         )
@@ -88,13 +95,13 @@ def _unknown(cell: Cell) -> str | None:
 
 def _excess(low_sums: Floats, max_sums: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
     """Return excess, compression and size of the matched window for sums [B, sizes + 2]."""
-    low_total, max_total = low_sums[:, -1], max_sums[:, -1]
-    low_window, max_window = low_sums[:, :-2] / low_total[:, None], max_sums[:, :-2] / max_total[:, None]
-    low_system, max_system = low_sums[:, -2] / low_total, max_sums[:, -2] / max_total
+    (low_window, low_system), (max_window, max_system) = (
+        (sums[:, :-2] / sums[:, -1:], sums[:, -2] / sums[:, -1]) for sums in (low_sums, max_sums)
+    )
     rows = np.arange(len(max_system))
     last = len(sizes) - 1
-    first = (max_window < max_system[:, None] - 1e-12).sum(axis=1)  # the smallest size that does as well
-    final = (max_window <= max_system[:, None] + 1e-12).sum(axis=1) - 1  # the largest that does no better
+    first = (max_window < max_system[:, None] - TIE).sum(axis=1)  # the smallest size that does as well
+    final = (max_window <= max_system[:, None] + TIE).sum(axis=1) - 1  # the largest that does no better
     upper, lower = np.clip(first, 0, last), np.clip(final, 0, last)
     between: Flags = (final < first) & (first <= last) & (final >= 0)
     step = max_window[rows, upper] - max_window[rows, lower]

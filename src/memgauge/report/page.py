@@ -54,22 +54,29 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell whose order in a sorted column, or whose explanation, differs from its text."""
+    """A table cell that says more than its text."""
 
     text: str
-    sort: float | str | None = None
+    detail: str = ""
+    """A second, smaller line: say, the interval."""
+    sort: float | None = None
+    """What the column is sorted by; the text itself when there is none."""
     title: str | None = None
     """Shown when the pointer rests on the cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that can be sorted by any column. The first `headings` columns are names, the others numbers."""
+    """A table that can be sorted by any column. The first `headings` columns are names, the others numbers.
+
+    `wordy` counts columns at the end that hold sentences: they wrap and are aligned left.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     caption: str = ""
     headings: int = 1
+    wordy: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ class _Writer:
         number = self.charts
         self.charts += 1
         title = f"<h3>{_inline(chart.title)}</h3>" if chart.title else ""
-        name = re.sub(r"[^A-Za-z0-9-]+", "-", chart.name).strip("-") or f"chart-{number}"
+        name = file_name(chart.name)
         self.parts.append(
             f'<figure class="chart">{title}<div class="sheet"><div id="c{number}" class="plot" '
             f'data-spec="s{number}" data-name="{name}"></div></div>'
@@ -197,6 +204,15 @@ def render_page(title: str, sections: Sequence[Section], *, lead: str = "", subt
     )
 
 
+def file_name(name: str) -> str:
+    """Return a chart's name as it may stand in a file name, whatever systems and tasks call themselves.
+
+    >>> file_name("accuracy-../etc/passwd")
+    'accuracy-etc-passwd'
+    """
+    return re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:100] or "chart"
+
+
 def _inline(text: str) -> str:
     """Escape a text; pieces between backticks become code."""
     pieces = escape(plain(text)).split("`")
@@ -211,13 +227,18 @@ def _table(table: Table) -> str:
         tag = "th" if column < table.headings else "td"
         attributes = ' scope="row"' if column < table.headings else ""
         if item.sort is not None:
-            attributes += f' data-sort="{escape(plain(item.sort))}"'
+            attributes += f' data-sort="{item.sort:.6g}"'
         if item.title:
             attributes += f' title="{escape(plain(item.title))}"'
         if item.text == NONE:
             attributes += ' class="none"'
+        elif column >= len(table.columns) - table.wordy:
+            attributes += ' class="words"'
         # No backtick markup here: a cell is data. The isolate keeps a right-to-left name from turning its neighbours.
-        return f"<{tag}{attributes}><bdi>{escape(plain(item.text))}</bdi></{tag}>"
+        text = escape(plain(item.text))
+        text = f"<bdi>{text}</bdi>" if column < table.headings else text
+        detail = f"<small>{escape(plain(item.detail))}</small>" if item.detail else ""
+        return f"<{tag}{attributes}>{text}{detail}</{tag}>"
 
     head = "".join(
         f'<th scope="col"{"" if index < table.headings else " class=number"}>'

@@ -115,11 +115,11 @@ class GridEmbedder:
         light = lab[..., 0]
         across = cv2.Sobel(light, cv2.CV_32F, 1, 0, borderType=cv2.BORDER_REPLICATE)
         down = cv2.Sobel(light, cv2.CV_32F, 0, 1, borderType=cv2.BORDER_REPLICATE)
-        strength = np.hypot(across, down)
-        turn = np.mod(np.arctan2(down, across), np.pi) * (self._bins / np.pi)
+        strength, direction = cv2.cartToPolar(across, down)
+        turn = np.mod(direction, np.float32(np.pi)) * np.float32(self._bins / np.pi)
         # Each gradient is shared between its two nearest orientations, so that small rotations change little.
-        low = np.floor(turn).astype(np.int64)
-        share = turn - low
+        low = turn.astype(np.int32)
+        share = turn - low.astype(np.float32)
         step = self._side // self._cells
         cell = np.arange(self._side) // step
         place = (cell[:, None] * self._cells + cell) * self._bins

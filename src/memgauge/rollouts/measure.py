@@ -140,7 +140,7 @@ class Rollout:
         return document
 
     def _pose_correlation(self) -> float | None:
-        """Return the correlation of fidelity with pose distance: strongly negative means poses, not memory, drive it."""
+        """Return the correlation of fidelity with pose distance; near -1, poses and not memory drive it."""
         points = [(s.looks.fidelity, s.pair.pose_distance) for s in self.pairs if s.looks.usable]
         if len(points) < 3 or min(np.ptp(np.array(points), axis=0)) <= 0:
             return None

@@ -261,7 +261,8 @@ def _nearest(
         tied = rough <= least + _NEAR_TIE
         at, i = at[tied], i[tied]
         exact = distance.exact(i, j[at])
-        order = np.lexsort((i, exact, at))
+        # Equal up to rounding is equal.
+        order = np.lexsort((i, np.rint(exact / _SLACK), at))
         winners = order[np.r_[True, np.diff(at[order]) > 0]]
         winners = winners[exact[winners] <= limit]
         found.append((i[winners], j[at[winners]], exact[winners]))

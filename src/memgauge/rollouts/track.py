@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -47,13 +47,15 @@ class PoseFile:
 class CameraTrack:
     """Camera-to-world poses on native frames: axes x right, y down, z forward (OpenCV).
 
-    Shapes: `rotation` [N, 3, 3], `centre` [N, 3], `frames` [N] strictly increasing, `intrinsics` [N, 3, 3] in pixels.
+    Shapes: `rotation` [N, 3, 3], `centre` [N, 3], `frames` [N] strictly increasing, `intrinsics` [N, 3, 3] in pixels,
+    `rows` [N] the place of each pose in its file.
     """
 
     rotation: Floats
     centre: Floats
     frames: NDArray[np.int64]
     intrinsics: Floats | None
+    rows: NDArray[np.int64]
     source: str
     format: str
     convention: Convention
@@ -67,9 +69,7 @@ class CameraTrack:
         rotation = self.rotation.transpose(0, 2, 1)
         centre = -np.einsum("nij,nj->ni", rotation, self.centre)
         other: Convention = "w2c" if self.convention == "c2w" else "c2w"
-        return CameraTrack(
-            rotation, centre, self.frames, self.intrinsics, self.source, self.format, other, self.warnings
-        )
+        return replace(self, rotation=rotation, centre=centre, convention=other)
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ def place(poses: PoseFile, clock: Clock, convention: Convention | None = None) -
         np.ascontiguousarray(centre[order]),
         frames,
         intrinsics,
+        order,
         poses.source,
         poses.format,
         used,
@@ -131,7 +132,8 @@ def place(poses: PoseFile, clock: Clock, convention: Convention | None = None) -
 
 def _orthonormal(rotation: Floats, source: str) -> Floats:
     """Return the nearest rotations; text formats round, so small defects are mended and large ones refused."""
-    defect = np.abs(rotation.transpose(0, 2, 1) @ rotation - np.eye(3)).max(axis=(1, 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        defect = np.abs(rotation.transpose(0, 2, 1) @ rotation - np.eye(3)).max(axis=(1, 2))
     # Huge numbers overflow to infinity or NaN; both fail the comparison.
     bad: NDArray[np.bool_] = ~(defect <= _ROTATION_TOLERANCE)
     if not bad.any():

@@ -18,6 +18,7 @@ Image = NDArray[np.uint8]
 DEFAULT_FPS = Fraction(16)
 MAXIMUM_FRAMES = 1_000_000
 MAXIMUM_PIXELS = 1 << 27
+_DECODING_ORDER = ("avi",)  # these containers stamp packets in decoding order, which is not that of presentation
 _UNEVEN = 0.1  # of the median step: a larger difference means a variable frame rate
 ENDINGS = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v", ".gif")
 
@@ -64,7 +65,7 @@ def probe(path: Path, fps: float | None = None) -> VideoInfo:
             for packet in container.demux(stream):
                 if packet.size == 0 or packet.is_discard:
                     continue
-                if packet.pts is None:
+                if packet.pts is None or container.format.name in _DECODING_ORDER:
                     unstamped += 1
                 else:
                     stamps.append(packet.pts)

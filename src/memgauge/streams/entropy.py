@@ -97,40 +97,35 @@ def _match_lengths_automaton(x: NDArray[np.int32], alphabet: int) -> NDArray[np.
     states = 2 * x.shape[0] + 2
     # Made here and not in the loop: numpy asks the system for huge pages, which keeps long streams near linear.
     following = np.zeros((states, alphabet), np.int32)
-    return _walk_automaton(x, following, *(np.zeros(states, np.int32) for _ in range(3)))
+    return _grow_automaton(x, following, np.zeros(states, np.int32), np.zeros(states, np.int32))
 
 
 @kernel
-def _walk_automaton(
-    x: NDArray[np.int32],
-    following: NDArray[np.int32],
-    link: NDArray[np.int32],
-    longest: NDArray[np.int32],
-    first: NDArray[np.int32],
+def _grow_automaton(
+    x: NDArray[np.int32], following: NDArray[np.int32], link: NDArray[np.int32], longest: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Build the suffix automaton (Blumer et al., 1985), then slide the longest earlier match along the stream.
+    """Grow the suffix automaton (Blumer et al., 1985) symbol by symbol and read the match lengths off it.
 
-    State 0 is the empty string; no transition leads to it, so 0 also means "no transition". `first` is where the first
-    occurrence of a state's strings ends. The match at i + 1 is at most one shorter than the match at i, so the second
-    pass is linear as well.
+    State 0 is the empty string; no transition leads to it, so 0 also means "no transition". After symbol t - 1 the
+    suffix link of the newest state is the longest suffix x[i:t] that occurred before. Its beginning i never moves back,
+    so the match at each position ends just before the first t whose i lies beyond it.
     """
     n = x.shape[0]
+    lengths = np.empty(n, np.int32)
+    begin = 0
     link[0] = -1
     last = 0
     size = 1
-    for i in range(n):
-        symbol = x[i]
+    for t in range(1, n + 1):
+        symbol = x[t - 1]
         new = size
         size += 1
-        longest[new] = i + 1
-        first[new] = i
+        longest[new] = t
         state = last
         while state != -1 and following[state, symbol] == 0:
             following[state, symbol] = new
             state = link[state]
-        if state == -1:
-            link[new] = 0
-        else:
+        if state != -1:
             old = following[state, symbol]
             if longest[state] + 1 == longest[old]:
                 link[new] = old
@@ -141,28 +136,17 @@ def _walk_automaton(
                 for s in range(following.shape[1]):
                     following[clone, s] = following[old, s]
                 link[clone] = link[old]
-                first[clone] = first[old]
                 while state != -1 and following[state, symbol] == old:
                     following[state, symbol] = clone
                     state = link[state]
                 link[old] = clone
                 link[new] = clone
         last = new
-    lengths = np.zeros(n, np.int32)
-    state = 0
-    length = 0
-    for i in range(n):
-        while i + length < n:
-            child = following[state, x[i + length]]
-            if first[child] - length >= i:  # the longer string begins nowhere before i
-                break
-            state = child
-            length += 1
-        lengths[i] = length
-        if length > 0:
-            length -= 1
-            while state != 0 and longest[link[state]] >= length:
-                state = link[state]
+        while begin < t - longest[link[new]]:
+            lengths[begin] = t - 1 - begin
+            begin += 1
+    for i in range(begin, n):
+        lengths[i] = n - i
     return lengths
 
 

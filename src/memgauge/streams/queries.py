@@ -12,12 +12,12 @@ nothing about the answer.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memgauge.errors import InputError
+from memgauge.errors import InputError, unknown_name
 from memgauge.seeding import word
 from memgauge.streams._kernels import below, draw, kernel, start
 from memgauge.streams._membership import fill_codes, listed_absent, occurs, smallest_size, spell
@@ -84,8 +84,13 @@ def draw_queries(
     In streams of more than 4,097 symbols all 4,096 strings of three symbols may occur; lengths of which no absent
     string is left are then not asked about, neither as positives nor as negatives.
 
-    Raises `InputError` for a stream that is too short, holds other symbols, or contains every string of six symbols.
+    Raises `InputError` for a stream that is too short, holds other symbols, or contains every string of six symbols,
+    and for arguments out of range.
     """
+    if negatives not in get_args(Negatives):
+        raise unknown_name("kind of negatives", negatives, get_args(Negatives))
+    if min(queries, seed, index) < 0:
+        raise InputError(f"queries, seed and index must not be negative; got {queries}, {seed}, {index}")
     stream = np.ascontiguousarray(symbols)
     if stream.ndim != 1 or stream.shape[0] < MIN_LENGTH:
         raise InputError(f"queries need a stream of at least {MIN_LENGTH} symbols; got shape {stream.shape}")

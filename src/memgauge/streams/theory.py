@@ -112,8 +112,11 @@ def bloom_hashes(bits: int, grams: float) -> int:
 
 
 def bloom_rate(bits: int, hashes: int, grams: float) -> float:
-    """Return the false-positive rate of a Bloom filter that holds `grams` items: (1 - e^(-hn/M))^h."""
-    return (1 - math.exp(-hashes * grams / bits)) ** hashes
+    """Return the false-positive rate of a Bloom filter that holds `grams` items: (1 - (1 - 1/M)^(hn))^h.
+
+    The inner power is about e^(-hn/M). Exact for one hash function; for more it takes the fill for its mean.
+    """
+    return float(1 - (1 - 1 / bits) ** (hashes * grams)) ** hashes
 
 
 def independent_false_alarm(k: int, g: int, length: int, rate: float) -> float:

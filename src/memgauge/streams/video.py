@@ -302,6 +302,8 @@ def verify_video(video: VideoItem) -> None:
     for query in video.queries:
         where = f"{video.video_id}, {query.query_id}"
         _check_frames(query.candidate, query.lanes, where)
+        if len(query.candidate) not in SIZES:
+            raise InputError(f"{where}: a candidate has {SIZES[0]} to {SIZES[-1]} letters, not {len(query.candidate)}")
         candidate = pairs_of(query.candidate, query.lanes)
         if (candidate in pairs) != query.gold:
             raise InputError(f"{where}: the candidate {'does not occur' if query.gold else 'occurs'} in the video")

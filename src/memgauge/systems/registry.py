@@ -30,6 +30,8 @@ BUILT_IN: dict[str, str] = {
     "ngram-set": f"{_KNOWN}.ngram_set:NgramSet",
     "lz78": f"{_KNOWN}.lz78:Lz78",
     "codec": f"{_KNOWN}.codec:Codec",
+    "model": "memgauge.systems.models.system:ModelSystem",
+    "retrieval": "memgauge.systems.retrieval.system:RetrievalSystem",
     "always-yes": f"{_KNOWN}.stateless:AlwaysYes",
     "always-no": f"{_KNOWN}.stateless:AlwaysNo",
     "always-abstain": f"{_KNOWN}.stateless:AlwaysAbstain",
@@ -80,11 +82,14 @@ def system_name(system: Any, spec: str) -> str:
 def fingerprint(system: Any, spec: str) -> str:
     """Return a text that changes when the system's answers may: canonical spec, `version`, and for foreign code a hash.
 
+    A system with parameters that leave its answers alone (an address, a budget) says what counts by its `identity`.
+
     The hash is the SHA-256 of the source file of the module that the spec names; what that file imports is not seen,
     so such a system should raise its `version` when something below it changes.
     """
     parsed = parse_spec(spec)
-    parts = [_canonical(spec), f"version={getattr(system, 'version', None)}"]
+    own = getattr(system, "identity", None)
+    parts = [own if isinstance(own, str) else _canonical(spec), f"version={getattr(system, 'version', None)}"]
     entry = None if parsed.module or parsed.name in BUILT_IN else _entries().get(parsed.name)
     if entry is not None and entry.dist is not None:
         parts.append(f"distribution={entry.dist.name}-{entry.dist.version}")
@@ -147,7 +152,7 @@ def _resolve(spec: Spec) -> Any:
         return _attribute(_import(spec.module, spec.head), spec.attribute, spec.head)
     if spec.name in BUILT_IN:
         module, _, attribute = BUILT_IN[spec.name].partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return _attribute(_import(module, spec.name), attribute, spec.name)  # an extra may be missing
     entries = _entries()
     if spec.name not in entries:
         raise unknown_name("system", spec.name, [*BUILT_IN, *entries, "import"])

@@ -1,13 +1,15 @@
 """How a system is named on the command line: `NAME[:k=v,...]` or `import:package.module:Name[:k=v,...]`.
 
 The text is split at the first colon and each parameter at its first `=`; a value that holds a comma, or begins with a
-quote, is put in single or double quotes. Values are converted by the annotations of the constructor.
+quote, is put in single or double quotes; a JSON object or list needs none. Values are converted by the annotations of
+the constructor.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import re
 import types
 import typing
@@ -81,7 +83,7 @@ def _parameters(text: str, whole: str) -> dict[str, str]:
                 raise InputError(f"system spec {whole!r}: the quote of parameter {name!r} is not closed before a comma")
             found[name], at = text[at + 1 : end], end + 1
         else:
-            end = text.find(",", at)
+            end = text.find(",", _json_end(text, at))
             end = len(text) if end < 0 else end
             found[name], at = text[at:end].strip(), end
         if at < len(text):
@@ -89,6 +91,16 @@ def _parameters(text: str, whole: str) -> dict[str, str]:
             if at == len(text):
                 raise InputError(f"system spec {whole!r} ends with a comma")
     return found
+
+
+def _json_end(text: str, at: int) -> int:
+    """Return where a JSON object or list that begins at `at` ends; `at` itself where there is none."""
+    if text[at : at + 1] not in ("{", "["):
+        return at
+    try:
+        return json.JSONDecoder().raw_decode(text, at)[1]
+    except (ValueError, RecursionError):
+        return at
 
 
 def format_spec(head: str, parameters: Mapping[str, object]) -> str:
@@ -103,6 +115,8 @@ def format_spec(head: str, parameters: Mapping[str, object]) -> str:
 
 def _text(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+    if _json_end(text, 0) == len(text) > 0:
+        return text
     if "," in text or text[:1] in ("'", '"') or text != text.strip():
         quote = '"' if "'" in text else "'"
         return f"{quote}{text}{quote}"

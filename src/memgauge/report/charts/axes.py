@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgauge.report.charts.grouping import Group, groups, left_out
+from memgauge.report.charts.grouping import Group, groups, left_out, widest
 from memgauge.report.charts.theme import (
     LOW,
     MAX,
@@ -15,6 +15,8 @@ from memgauge.report.charts.theme import (
     Labels,
     accuracy_domain,
     chance_line,
+    columns_for,
+    dashed_lines,
     data,
     finish,
     interval_tooltip,
@@ -73,10 +75,11 @@ def _compression_chart(group: Group, labels: Labels) -> Chart:
                     place = {"panel": panel(row), "system": labels[row["system"]], "kind": kind}
                     values.append({**place, **_ends(estimate)})
     names = labels.style(row["system"] for row in group.rows)[0]
+    kinds = [kind for kind in COMP if any(value["kind"] == kind for value in values)]
     base = alt.Chart().encode(
         y=_names_axis(names),
-        yOffset=alt.YOffset("kind:N", sort=list(COMP)),
-        color=alt.Color("kind:N").scale(domain=list(COMP), range=[LOW, MAX]),
+        yOffset=alt.YOffset("kind:N", sort=kinds),
+        color=alt.Color("kind:N").scale(domain=kinds, range=[LOW, MAX][: len(kinds)]),
     )
     title = "accuracy gained (points)"
     columns = 3
@@ -87,7 +90,7 @@ def _compression_chart(group: Group, labels: Labels) -> Chart:
             base.mark_rule(strokeWidth=2).encode(x=percent_x("low", title), x2="high:Q"),
             base.mark_point(filled=True, size=60, opacity=1).encode(
                 x=percent_x("value", title),
-                shape=alt.Shape("kind:N").scale(domain=list(COMP), range=["circle", "diamond"]),
+                shape=alt.Shape("kind:N").scale(domain=kinds, range=["circle", "diamond"][: len(kinds)]),
                 tooltip=interval_tooltip(alt.Tooltip("system:N"), alt.Tooltip("kind:N"), value="gain", signed=True),
             ),
             data=data(),
@@ -157,7 +160,7 @@ def _confidence_chart(group: Group, labels: Labels) -> Chart:
                 strokeDash=alt.StrokeDash("system:N").scale(domain=names, range=dashes)
             ),
             # A single threshold is a point, which a line would not show.
-            base.mark_point(filled=True, size=14, opacity=0.9).encode(
+            base.mark_point(filled=True, size=22, opacity=0.9).encode(
                 tooltip=interval_tooltip(
                     alt.Tooltip("system:N"), alt.Tooltip("coverage:Q", format=".1%"), value="accuracy"
                 )
@@ -180,17 +183,10 @@ def _confidence_chart(group: Group, labels: Labels) -> Chart:
 
 def payoff_charts(document: Mapping[str, Any], labels: Labels) -> list[Block]:
     """Coverage under both payoff arms, and what the answers earn (ECCBench, Figs. 6 and 7)."""
-    best = {"all": 0, "splits": 1, "none": 2}
-    chosen: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for row in sorted(document["calibration"], key=lambda row: best[row["pooled"]]):
-        length = None if row["pooled"] == "all" else tuple(row["lengths"])
-        split = None if row["pooled"] != "none" else tuple(row["splits"])
-        key = (row["system"], row["task"], row["negatives"], row["subtype"])
-        if not any(other[:4] == key and other[4:] != (length, split) for other in chosen):
-            chosen[(*key, length, split)] = row
+    chosen = widest(document["calibration"])
     if not chosen:
         return [Text("No system was asked under two payoff arms, so responsiveness cannot be drawn.")]
-    rows = [{**row, "arm": "none", "length": max(row["lengths"])} for row in chosen.values()]
+    rows = [{**row, "arm": "none", "length": max(row["lengths"])} for row in chosen]
     shown, beyond = groups(rows, limit=2)
     blocks: list[Block] = []
     for group in shown:
@@ -299,37 +295,44 @@ def _forgetting_chart(group: Group, labels: Labels) -> Chart:
     length = group.lengths[-1]
     rows = [row for row in group.rows if row["length"] == length]
     unit = plain(rows[0]["unit"] or "")
+    bins = {id(row): [bin_ for bin_ in row["bins"] if bin_["value"] is not None] for row in rows}
+    ages = [bin_["age_mean"] for row in rows for bin_ in bins[id(row)]]
+    least = min((age for age in ages if age > 0), default=1.0)
+    far = max(ages) > 30 * least  # evidence of very different age: powers of ten apart
     values: list[dict[str, Any]] = []
     for row in rows:
         place = {"panel": labels[row["system"]], "split": split_name(row["split"])}
-        bins = [bin_ for bin_ in row["bins"] if bin_["value"] is not None]
-        values += [{**place, "kind": "bin", "age": b["age_mean"], "n": b["n"], **_ends(b)} for b in bins]
-        values += [{**place, "kind": "fit", **point} for point in _fitted(row["half_life"], bins)]
+        own = bins[id(row)]
+        values += [
+            {**place, "kind": "bin", "age": max(b["age_mean"], least if far else 0), "n": b["n"], **_ends(b)} for b in own
+        ]
+        values += [{**place, "kind": "fit", **point} for point in _fitted(row["half_life"], own, least if far else None)]
     names, colours, dashes = split_scale(row["split"] for row in rows)
     order = labels.style(row["system"] for row in rows)[0]
-    x = alt.X("age:Q", title=f"age of the evidence ({unit})" if unit else "age of the evidence")
-    x = x.axis(format=",~r", tickCount=4, grid=False, labelOverlap=True).scale(zero=True)
+    x = alt.X("age:Q", title=f"age ({unit})" if unit else "age")
+    if far:
+        x = x.scale(type="log", domain=[least / 1.3, max(ages) * 1.3], nice=False)
+    else:
+        x = x.scale(domain=[0, max(ages) * 1.05 or 1], nice=False)
+    x = x.axis(format="~s", tickCount=4, grid=False, labelOverlap=True)
     base = alt.Chart().encode(x=x, color=alt.Color("split:N").scale(domain=names, range=colours))
-    bins_only = base.transform_filter("datum.kind == 'bin'")
+    points = base.transform_filter("datum.kind == 'bin'")
     title, domain = "recall (%)", [0, 1]
-    columns = 4
-    width = panel_width(columns)
+    fitted = [(name, dash) for name, dash in zip(names, dashes, strict=True) if _has_fit(values, name)]
+    lines = base.transform_filter("datum.kind == 'fit'").encode(y=percent_y("value", title, domain))
+    columns = columns_for(len(order))
+    width = panel_width(max(columns, 3))
     chart = (
         alt.layer(
-            bins_only.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y=percent_y("low", title, domain), y2="high:Q"),
-            bins_only.mark_point(filled=True, size=38, opacity=1).encode(
+            points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y=percent_y("low", title, domain), y2="high:Q"),
+            points.mark_point(filled=True, size=38, opacity=1).encode(
                 y=percent_y("value", title, domain),
-                shape=alt.Shape("split:N").scale(domain=names, range=["circle", "square", "diamond", "cross"]),
+                shape=alt.Shape("split:N").scale(domain=names, range=[_SPLIT_SHAPES[i % len(_SPLIT_SHAPES)] for i in range(len(names))]),
                 tooltip=interval_tooltip(
                     alt.Tooltip("split:N"), alt.Tooltip("age:Q", format=",.3~f"), alt.Tooltip("n:Q"), value="recall"
                 ),
             ),
-            base.transform_filter("datum.kind == 'fit'")
-            .mark_line(strokeWidth=2)
-            .encode(
-                y=percent_y("value", title, domain),
-                strokeDash=alt.StrokeDash("split:N", legend=None).scale(domain=names, range=dashes),
-            ),
+            *dashed_lines(lines, "split", [name for name, _ in fitted], [dash for _, dash in fitted]),
             data=data(),
         )
         .properties(width=width, height=120)
@@ -341,21 +344,39 @@ def _forgetting_chart(group: Group, labels: Labels) -> Chart:
         spec=finish(chart, values, panel=width),
         caption=(
             "Share of the candidates that did occur which the system recalls, by how long before the question they "
-            "last occurred; lines through points are 95 % intervals over episodes. A curve is the fitted exponential; "
-            "there is none where the evidence does not support a half-life (the table says why)."
+            f"last occurred{' (a logarithmic axis)' if far else ''}; upright lines are 95 % intervals over episodes. A "
+            "curve is the fitted exponential; there is none where the evidence does not support a half-life (the table "
+            "says why)."
         ),
     )
 
 
-def _fitted(fit: Mapping[str, Any] | None, bins: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Points of a exp(-t / tau) + b over the ages that were observed; nothing when the fit was refused."""
+_SPLIT_SHAPES = ("circle", "square", "diamond", "cross", "triangle-up")
+
+
+def _has_fit(values: Sequence[Mapping[str, Any]], split: str) -> bool:
+    return any(value["kind"] == "fit" and value["split"] == split for value in values)
+
+
+def _fitted(
+    fit: Mapping[str, Any] | None, bins: Sequence[Mapping[str, Any]], least: float | None
+) -> list[dict[str, float]]:
+    """Points of a exp(-t / tau) + b over the ages that were observed; nothing when the fit was refused.
+
+    Evenly spaced, or, given `least`, evenly spaced on a logarithmic axis that starts there.
+    """
     if not fit or not bins or fit.get("half_life") is None:
         return []
     a, b, tau = fit.get("a"), fit.get("b"), fit.get("tau")
     if a is None or b is None or not tau:
         return []
     first, last = bins[0]["age_low"], bins[-1]["age_high"]
-    ages = [first + (last - first) * i / (FIT_POINTS - 1) for i in range(FIT_POINTS)]
+    shares = [i / (FIT_POINTS - 1) for i in range(FIT_POINTS)]
+    if least is None:
+        ages = [first + (last - first) * share for share in shares]
+    else:
+        first = max(first, least)
+        ages = [first * (last / first) ** share for share in shares]
     return [{"age": age, "value": a * math.exp(-age / tau) + b} for age in ages]
 
 
@@ -364,7 +385,7 @@ def outcome_charts(document: Mapping[str, Any], labels: Labels) -> list[Block]:
     import altair as alt
 
     totals: dict[tuple[str, str, str], int] = {}
-    for cell in document["cells"]:
+    for cell in sorted(document["cells"], key=lambda cell: cell["arm"] != "none"):
         panel = plain(cell["task"]) + (f", arm {plain(cell['arm'])}" if cell["arm"] != "none" else "")
         for outcome in OUTCOMES:
             key = (panel, cell["system"], outcome)

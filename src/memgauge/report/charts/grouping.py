@@ -56,9 +56,16 @@ class Group:
 
 
 def groups(rows: Sequence[Row], limit: int) -> tuple[list[Group], list[Group]]:
-    """Return the groups to draw, the paper's protocol first (no arm, uniform negatives), and those beyond `limit`."""
+    """Return the groups to draw, the paper's protocol first (no arm, uniform negatives), and those beyond `limit`.
+
+    Where a task was asked without a payoff, the arms are left to the charts that compare them: accuracy counts an
+    abstention as wrong, which is not what a payoff asks for.
+    """
+    plain_tasks = {row["task"] for row in rows if row.get("arm") in (None, "none")}
     found: dict[tuple[str, str | None, str, str | None], list[Row]] = {}
     for row in rows:
+        if row["task"] in plain_tasks and row.get("arm") in ("A", "B"):
+            continue
         found.setdefault((row["task"], row.get("negatives"), row.get("arm") or "none", row.get("subtype")), []).append(row)
     made = [Group(*key, tuple(members)) for key, members in found.items()]
     made.sort(
@@ -70,6 +77,27 @@ def groups(rows: Sequence[Row], limit: int) -> tuple[list[Group], list[Group]]:
         )
     )
     return made[:limit], made[limit:]
+
+
+def widest(calibration: Sequence[Row]) -> list[Row]:
+    """Return of each system the lines of the payoff arms that pool most, as the paper's Table 10 does."""
+    order = {"none": 0, "splits": 1, "all": 2}
+    best: dict[tuple[Any, ...], list[Row]] = {}
+    for row in sorted(calibration, key=lambda row: order[row["pooled"]]):
+        same = best.setdefault((row["system"], row["task"], row["negatives"], row["subtype"]), [])
+        if same and same[0]["pooled"] != row["pooled"]:
+            same.clear()
+        same.append(row)
+    return [row for rows in best.values() for row in rows]
+
+
+def by_protocol(calibration: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return lines of the payoff arms by task, negatives and subtype, under a title that says these."""
+    found: dict[str, list[Row]] = {}
+    for row in calibration:
+        parts = [row["task"], f"{row['negatives']} negatives" if row["negatives"] else None, row["subtype"]]
+        found.setdefault(", ".join(plain(part) for part in parts if part), []).append(row)
+    return found
 
 
 def left_out(names: Sequence[str]) -> list[Text]:

@@ -10,6 +10,8 @@ from memgauge.report.charts.theme import (
     Labels,
     accuracy_domain,
     chance_line,
+    columns_for,
+    dashed_lines,
     data,
     finish,
     interval_tooltip,
@@ -80,8 +82,8 @@ def _flops_curve(group: Group, length: int, labels: Labels) -> Chart:
             alt.Tooltip("split:N"), alt.Tooltip("flops:Q", title="FLOPs", format=".3s"), value="correct"
         ),
     )
-    columns = 4
-    width = panel_width(columns)
+    columns = columns_for(len(panels))
+    width = panel_width(max(columns, 3))
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelLineHeight=14)
     order = [panels[system] for system in labels.systems if system in panels]
     chart = (
@@ -257,15 +259,13 @@ def _capacity_chart(shown: list[Group], labels: Labels) -> Chart:
     domain, title = accuracy_domain(values), "accuracy, max entropy (%)"
     base = alt.Chart().encode(x=x, color=alt.Color("system:N").scale(domain=names, range=colours))
     y = percent_y("value", title, domain)
-    columns = 2
-    width = panel_width(columns)
+    columns = min(2, len(shown))
+    width = panel_width(2)
     chart = (
         alt.layer(
             *chance_line(all(group.two_sided for group in shown), domain),
             base.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y=percent_y("low", title, domain), y2="high:Q"),
-            base.mark_line(strokeWidth=2).encode(
-                y=y, strokeDash=alt.StrokeDash("system:N", legend=None).scale(domain=names, range=dashes)
-            ),
+            *dashed_lines(base.encode(y=y), "system", names, dashes),
             base.mark_point(filled=True, size=60, opacity=1).encode(
                 y=y,
                 shape=alt.Shape("system:N").scale(domain=names, range=shapes),

@@ -96,6 +96,31 @@ class Labels:
         )
 
 
+def dashed_lines(base: Any, field: str, names: Sequence[str], dashes: Sequence[Sequence[int]], **mark: Any) -> list[Any]:
+    """Return one layer of lines for each dash that occurs.
+
+    An encoding of the dash would do, if its legend did not become one with (or, when left out, take away) the legend of
+    points that show the same names.
+    """
+    import altair as alt
+
+    layers = []
+    for dash in dict.fromkeys(map(tuple, dashes)):
+        chosen = [name for name, own in zip(names, dashes, strict=True) if tuple(own) == dash]
+        lines = base.transform_filter(alt.FieldOneOfPredicate(field=field, oneOf=chosen))
+        layers.append(lines.mark_line(strokeWidth=2, strokeDash=list(dash), **mark))
+    return layers
+
+
+def columns_for(panels: int) -> int:
+    """Return how many small panels stand side by side: the fewest gaps in the last row, 4 when in doubt.
+
+    >>> [columns_for(n) for n in (1, 6, 8, 10, 12, 13)]
+    [1, 3, 4, 5, 4, 5]
+    """
+    return min(panels, min((4, 5, 3), key=lambda columns: -panels % columns)) if panels else 1
+
+
 CONFIG: dict[str, Any] = {
     "background": "#ffffff",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",

@@ -1,1 +1,1 @@
-"""."""
+"""Memories whose numbers are known: what they hold, what they cost, and how often they are right."""

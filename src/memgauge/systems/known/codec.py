@@ -21,7 +21,7 @@ CodecName = Literal["zlib", "lzma", "zstd", "brotli"]
 LEAST_SLACK = 64
 """Symbols that wait at least between two trims."""
 
-_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 20, "lc": 0, "lp": 0, "pb": 0}]
+_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 16, "lc": 0, "lp": 0, "pb": 0}]
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _zstd(data: bytes) -> bytes:
 def _brotli(data: bytes) -> bytes:
     import brotli
 
-    compressed: bytes = brotli.compress(data, quality=9, lgwin=20)
+    compressed: bytes = brotli.compress(data, quality=9, lgwin=16)
     return compressed
 
 

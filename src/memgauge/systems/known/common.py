@@ -133,11 +133,13 @@ def random_words(keys: WordArray, counter: WordArray | int) -> WordArray:
     Shapes broadcast; the result has at least one axis.
     """
     # Arrays wrap around silently, scalars would warn.
-    state = keys + (np.atleast_1d(np.asarray(counter, np.uint64)) + np.uint64(1)) * _STEP
-    state = (state ^ (state >> np.uint64(30))) * _MIX[0]
-    state = (state ^ (state >> np.uint64(27))) * _MIX[1]
-    words: WordArray = state ^ (state >> np.uint64(31))
-    return words
+    state: WordArray = keys + (np.atleast_1d(np.asarray(counter, np.uint64)) + np.uint64(1)) * _STEP
+    state ^= state >> np.uint64(30)
+    state *= _MIX[0]
+    state ^= state >> np.uint64(27)
+    state *= _MIX[1]
+    state ^= state >> np.uint64(31)
+    return state
 
 
 def below(words: WordArray, bound: WordArray | int) -> IntArray:

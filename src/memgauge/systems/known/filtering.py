@@ -37,8 +37,8 @@ from memgauge.systems.known.common import (
     to_answers,
 )
 
-CHUNK = 2**22
-"""About how many array elements the batched path works on at a time."""
+CHUNK = 2**18
+"""About how many array elements the batched path works on at a time, so that they stay in the cache."""
 
 
 class FilteringSystem(Known, ABC):

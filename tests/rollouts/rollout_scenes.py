@@ -1,4 +1,6 @@
-"""Videos drawn by the tests: a textured plane, a camera that sweeps over it, and views that fade as they are forgotten."""
+"""Videos drawn by the tests: a textured plane, a camera that sweeps over it, and views that fade as they are
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +17,22 @@ Image = NDArray[np.uint8]
 WIDTH, HEIGHT = 160, 120
 K = np.array([[140.0, 0, WIDTH / 2], [0, 140.0, HEIGHT / 2], [0, 0, 1]])
 DEPTH = 2.0
-_TEXTURE = 1024
-_PIXELS_PER_UNIT = 180.0
+_TEXTURE = 512
+_PIXELS_PER_UNIT = 110.0
 
 
 def texture(seed: int) -> Image:
-    """Return a picture full of shapes, [1024, 1024, 3]."""
+    """Return a picture full of shapes, [512, 512, 3]."""
     rng = np.random.default_rng(seed)
     picture = np.zeros((_TEXTURE, _TEXTURE, 3), dtype=np.float32)
     for cells in (4, 16, 64):
         coarse = rng.uniform(0, 255, (cells, cells, 3)).astype(np.float32)
         picture += cv2.resize(coarse, (_TEXTURE, _TEXTURE), interpolation=cv2.INTER_CUBIC) / 3
     picture = np.ascontiguousarray(np.clip(picture, 0, 255).astype(np.uint8))
-    for _ in range(250):
+    for _ in range(120):
         centre = tuple(int(v) for v in rng.integers(0, _TEXTURE, 2))
         colour = tuple(int(v) for v in rng.integers(0, 255, 3))
-        axes = tuple(int(v) for v in rng.integers(8, 60, 2))
+        axes = tuple(int(v) for v in rng.integers(4, 36, 2))
         cv2.ellipse(picture, centre, axes, float(rng.uniform(0, 180)), 0, 360, colour, -1, cv2.LINE_AA)
     return picture
 
@@ -69,7 +71,9 @@ def blend(view: Image, other: Image, weight: float) -> Image:
     return np.rint(mixed).astype(np.uint8)
 
 
-def write_video(path: Path, frames: Iterable[Image], fps: int | Fraction = 10, *, times: list[int] | None = None) -> Path:
+def write_video(
+    path: Path, frames: Iterable[Image], fps: int | Fraction = 10, *, times: list[int] | None = None
+) -> Path:
     """Write frames without loss (H.264, all planes at full resolution). `times`: presentation times in 1/1000 s."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=fps)

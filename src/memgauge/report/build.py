@@ -1,0 +1,214 @@
+"""The report document: the metrics of one or more runs, what was run, and what the reader must be warned of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from memgauge.errors import InputError
+from memgauge.metrics.document import Summary
+from memgauge.progress import Progress
+from memgauge.report.text import plain, short, storable
+from memgauge.responses import SCORED, load_responses
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RECORD_LIMIT = 16 * 1024**2
+FEW_EPISODES = 20
+CELL = ("system", "task", "split", "subtype", "length", "arm", "negatives")
+QUESTION = (*CELL, "variant", "episode", "query")
+
+
+class Report(Summary):
+    """What `memgauge report --json` prints: the metrics (see `memgauge.metrics.document`) and their provenance."""
+
+    runs: list[dict[str, Any]]
+    """The `run.json` of each run, with the `folder` that it was read from; only that where there is none."""
+    warnings: list[str]
+    """Sentences: errors, unfinished runs, small cells, systems of one name that differ, mixed versions."""
+
+
+def build_report(
+    sources: Sequence[Path],
+    *,
+    redraws: int | None = None,
+    seed: int = 0,
+    target: float | None = None,
+    show_progress: bool = True,
+) -> Report:
+    """Return the document of one or more runs.
+
+    Runs are pooled: a system of one name and one fingerprint is one system, and a question that several runs hold counts
+    once. A name that stands for different things (other fingerprints, another judge or embedder, or two answers to the
+    same question) becomes one system a run, named after it: such answers are never put into one number.
+
+    Parameters
+    ----------
+    sources
+        Run folders, or single `.parquet` or `.jsonl` response tables.
+    redraws, seed, target
+        As `memgauge.metrics.summary.summarise` takes them; None is its default.
+
+    Raises `InputError` for a source that is not readable.
+    """
+    import polars as pl
+
+    from memgauge.metrics.summary import summarise
+
+    if not sources:
+        raise InputError("no run to report: give one or more run folders")
+    tables = [load_responses(path) for path in sources]
+    records = [read_record(path) for path in sources]
+    tables, warnings = _told_apart(tables, records, _labels(sources))
+    rows = pl.concat(tables)
+    pooled = rows.unique(subset=["key", "system"], keep="first", maintain_order=True)
+    if pooled.height < rows.height:
+        count = rows.height - pooled.height
+        warnings.append(f"{count:,} questions stand in more than one run with the same answer key; each counts once.")
+    options: dict[str, Any] = {"seed": seed}
+    if redraws is not None:
+        options["redraws"] = redraws
+    if target is not None:
+        options["target"] = target
+    cells = pooled.select(CELL).n_unique() if pooled.height else 0
+    with Progress("cells", cells if show_progress else None) as bar:
+        summary = summarise(pooled, progress=bar if show_progress else None, **options)
+    warnings += [*_run_warnings(records), *_row_warnings(pooled)]
+    document: Report = {**summary, "runs": records, "warnings": [plain(text) for text in warnings]}
+    return document
+
+
+def read_record(source: Path) -> dict[str, Any]:
+    """Return a run's `run.json` and its folder; only the folder where there is no such file.
+
+    Raises `InputError` for a file that is too large, or is not a JSON object.
+    """
+    path = source / "run.json"
+    if not source.is_dir() or not path.exists():
+        return {"folder": str(source)}
+    try:
+        if path.stat().st_size > RECORD_LIMIT:
+            raise InputError(f"{path}: larger than {RECORD_LIMIT >> 20} MiB; this is not a run.json that memgauge wrote")
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not readable as JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: not a JSON object; this is not a run.json that memgauge wrote")
+    result: dict[str, Any] = storable({**record, "folder": str(source)})
+    return result
+
+
+def _labels(sources: Sequence[Path]) -> list[str]:
+    """Name each source as shortly as they can be told apart: the folder, else the whole path, else a number too."""
+    names = [path.name or str(path) for path in sources]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in sources]
+    return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
+
+
+def _told_apart(
+    tables: Sequence[pl.DataFrame], records: Sequence[dict[str, Any]], labels: Sequence[str]
+) -> tuple[list[pl.DataFrame], list[str]]:
+    """Rename the systems whose one name stands for several things, and say so."""
+    import polars as pl
+
+    sources: dict[str, list[int]] = {}
+    for number, table in enumerate(tables):
+        for name in table["system"].unique().to_list():
+            sources.setdefault(name, []).append(number)
+    renamed: dict[str, str] = {}
+    for name in sorted(sources):
+        numbers = sources[name]
+        if len(numbers) == 1:
+            continue
+        if len({_identity(records[number], name) for number in numbers}) > 1:
+            renamed[name] = "differ in version, judge or embedder"
+        elif _answered_twice([tables[number].filter(pl.col("system") == name) for number in numbers]):
+            renamed[name] = "give different answers to the same questions"
+    if not renamed:
+        return list(tables), []
+    warnings = [
+        f"Systems called {name!r} in several runs {what}: they are shown apart, each with the name of its run."
+        for name, what in renamed.items()
+    ]
+    apart = [
+        table.with_columns(
+            pl.when(pl.col("system").is_in(list(renamed)))
+            .then(pl.concat_str(pl.col("system"), pl.lit(f" @ {label}")))
+            .otherwise(pl.col("system"))
+            .alias("system")
+        )
+        for table, label in zip(tables, labels, strict=True)
+    ]
+    return apart, warnings
+
+
+def _identity(record: dict[str, Any], name: str) -> str:
+    """What must be equal for answers to be pooled: the system's fingerprint, and who judged or embedded."""
+    systems = record.get("systems")
+    own = [s for s in systems if isinstance(s, dict) and s.get("name") == name] if isinstance(systems, list) else []
+    parts = [own[0].get("fingerprint") if own else None, *(record.get(part) for part in ("judge", "embedder"))]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _answered_twice(tables: Sequence[pl.DataFrame]) -> bool:
+    """Whether a question occurs under two keys, which means that something unrecorded made the runs differ."""
+    import polars as pl
+
+    rows = pl.concat(tables).select(*QUESTION, "key").unique()
+    return rows.select(QUESTION).is_duplicated().any()
+
+
+def _run_warnings(records: Sequence[dict[str, Any]]) -> Iterable[str]:
+    for record in records:
+        if "run" not in record and "schema_version" not in record:
+            yield f"{record['folder']} has no run.json: what was run, and with which versions, is not known."
+        elif record.get("finished") is False:
+            yield f"{record['folder']} is not finished: its numbers will change. Give its `memgauge run` command again."
+        notes = record.get("notes")
+        yield from (f"{record['folder']}: {note}" for note in (notes if isinstance(notes, list) else []))
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        own = record.get("versions")
+        for name, version in own.items() if isinstance(own, dict) else ():
+            versions.setdefault(name, set()).add(str(version))
+    mixed = [f"{name} {' and '.join(sorted(found))}" for name, found in sorted(versions.items()) if len(found) > 1]
+    if mixed:
+        yield f"The runs were made with different versions: {'; '.join(mixed)}."
+
+
+def _row_warnings(rows: pl.DataFrame) -> Iterable[str]:
+    import polars as pl
+
+    if not rows.height:
+        yield "There are no responses: nothing was measured."
+        return
+    asked = dict(rows.group_by("system").len().iter_rows())
+    errors = rows.filter(~pl.col("outcome").is_in(list(SCORED)))
+    for name, counts in _by_system(errors):
+        kinds = ", ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in counts)
+        total = sum(count for _, count in counts)
+        text = f"{name}: {total:,} of {asked[name]:,} questions ended in an error ({kinds})"
+        raised = errors.filter((pl.col("system") == name) & pl.col("error").is_not_null())
+        if raised.height:
+            first = raised.row(0, named=True)
+            text += f"; the first, in episode {first['episode']}: {short(first['error'].strip().splitlines()[0], 200)}"
+        yield f"{text}. Errors are neither right nor wrong: accuracy leaves them out, the worst and best case count them."
+    cells = rows.group_by(CELL).agg(pl.col("episode").n_unique().alias("episodes"))
+    small = cells.filter(pl.col("episodes") < FEW_EPISODES)
+    if small.height:
+        least = small["episodes"].min()
+        yield (
+            f"{small.height:,} of {cells.height:,} cells have fewer than {FEW_EPISODES} episodes (the smallest {least}): "
+            "their intervals are wide, and may be too narrow all the same."
+        )
+
+
+def _by_system(errors: pl.DataFrame) -> Iterable[tuple[str, list[tuple[str, int]]]]:
+    counts: dict[str, list[tuple[str, int]]] = {}
+    for name, outcome, count in errors.group_by("system", "outcome").len().sort("system", "outcome").iter_rows():
+        counts.setdefault(name, []).append((outcome, count))
+    return counts.items()

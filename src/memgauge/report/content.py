@@ -1,0 +1,275 @@
+"""What the report page says, section by section."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from memgauge.report import tables
+from memgauge.report.charts import draw
+from memgauge.report.charts.grouping import by_protocol, groups
+from memgauge.report.charts.theme import split_name
+from memgauge.report.guide import CAVEATS, READING
+from memgauge.report.page import Block, Bullets, Fold, Note, Section, Table, Terms, Text, render_page
+from memgauge.report.text import count, percent, plain
+
+Row = Mapping[str, Any]
+COMPARISONS_SHOWN = 200
+
+
+def report_page(document: Row, charts: Mapping[str, Sequence[Block]] | None = None) -> str:
+    """Return the HTML page of a report document (`memgauge.report.build.build_report`).
+
+    `charts` are those of `memgauge.report.charts.draw`, where they have been made already.
+    """
+    drawn = draw(document) if charts is None else charts
+    systems = list(dict.fromkeys(cell["system"] for cell in document["cells"]))
+    tasks = list(dict.fromkeys(cell["task"] for cell in document["cells"]))
+    what = f" on {', '.join(map(plain, tasks))}" if tasks else ""
+    return render_page(
+        f"Memory report: {_number(len(systems), 'system')}{what}",
+        report_sections(document, drawn),
+        lead=measured(document),
+        subtitle=_origin(document),
+    )
+
+
+def report_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Section]:
+    """Return the page's sections in order."""
+    sections = [
+        Section("Warnings", [Note(text) for text in document["warnings"]]) if document["warnings"] else None,
+        Section("The four axes", _axes(document)),
+        Section("Capacity", [*drawn["capacity"], *drawn["state"], *_known(document)]),
+        Section("Efficiency", drawn["flops"]),
+        Section("Compression", drawn["compression"]),
+        Section("Forgetting", [*drawn["forgetting"], *_each(document["forgetting"], tables.forgetting_table)]),
+        Section("Calibration", _calibration(document, drawn)),
+        Section("Comparisons", _comparisons(document)),
+        Section("Outcomes", _outcomes(document, drawn)),
+        Section("Costs", _costs(document)),
+        Section("All cells", _cells(document)),
+        Section("What was run", _runs(document)),
+        Section("How to read the numbers", [Text(CAVEATS), Terms(READING)]),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def measured(document: Row) -> str:
+    """Say in one paragraph what was measured."""
+    cells = document["cells"]
+    if not cells:
+        return "No question was asked, so there is nothing to report."
+    systems = {cell["system"] for cell in cells}
+    asked = sum(cell["n"] for cell in cells)
+    places: dict[tuple[Any, ...], int] = {}
+    for cell in cells:
+        place = (cell["task"], cell["split"], cell["subtype"], cell["length"], cell["negatives"])
+        places[place] = max(places.get(place, 0), cell["episodes"])
+    parts = [
+        f"{_number(len(systems), 'memory system')} answered {_number(asked, 'question')} about "
+        f"{_number(sum(places.values()), 'episode')} of {_listed('task', (cell['task'] for cell in cells))}: "
+        f"{_listed('split', (split_name(cell['split']) for cell in cells))}, "
+        f"{_listed('length', (count(length) for length in sorted({cell['length'] for cell in cells})))}"
+    ]
+    negatives = {cell["negatives"] for cell in cells} - {None}
+    if negatives:
+        parts.append(f", {' and '.join(sorted(map(plain, negatives)))} negatives")
+    arms = sorted({cell["arm"] for cell in cells} - {"none"})
+    if arms:
+        parts.append(f", payoff {_listed('arm', arms)}")
+    parts.append(
+        ". Each system writes an episode into its memory one observation after another and then answers from that memory "
+        "alone. Accuracy counts an abstention as wrong. "
+        f"Intervals hold {percent(document['level'], 0)} % of the time: a bootstrap over whole episodes with "
+        f"{document['redraws']:,} redraws (seed {document['seed']})."
+    )
+    return "".join(parts)
+
+
+def _number(value: int, noun: str) -> str:
+    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+
+
+def _listed(noun: str, values: Iterable[str]) -> str:
+    found = [plain(value) for value in dict.fromkeys(values)]
+    text = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+    return f"{noun}{'' if len(found) == 1 else 's'} {text}"
+
+
+def _origin(document: Row) -> str:
+    made = sorted({str(run["created"])[:10] for run in document["runs"] if run.get("created")})
+    versions = [run["versions"] for run in document["runs"] if isinstance(run.get("versions"), dict)]
+    memgauge = sorted({str(version["memgauge"]) for version in versions if version.get("memgauge")})
+    parts = [f"run {' to '.join(dict.fromkeys([made[0], made[-1]]))}"] if made else []
+    if memgauge:
+        parts.append(f"memgauge {', '.join(memgauge)}")
+    return ", ".join(parts)
+
+
+def _each(rows: Sequence[Row], build: Any) -> list[Block]:
+    """One table a group: the first open, the others folded."""
+    shown, _ = groups(rows, tables.ALL)
+    made: list[Block] = [build(group) for group in shown]
+    titles = [group.title for group in shown]
+    return [*made[:1], *(Fold(title, [table]) for title, table in zip(titles[1:], made[1:], strict=True))]
+
+
+def _axes(document: Row) -> list[Block]:
+    lookup = tables.Lookup(document)
+    shown = [group for group in tables.main_groups(document) if tables.has_bands(group)]
+    if not shown:
+        return [
+            Text("Capacity and compression need streams of low and of maximum entropy; the tables below hold the rest."),
+            *(tables.recall_table(group) for group in tables.main_groups(document)),
+        ]
+    blocks: list[Block] = [
+        Text(
+            "One line a system, at the longest streams. Higher is better for capacity, compression and the accuracy of "
+            "what was answered (C/R); lower is better for FLOPs and AURC. Click a column's name to sort by it."
+        )
+    ]
+    for number, group in enumerate(shown):
+        table = tables.axes_table(document, group, lookup, group.lengths[-1:])
+        blocks.append(table if number < 2 else Fold(group.title, [table]))
+    shorter = [
+        tables.axes_table(document, group, lookup, group.lengths[:-1]) for group in shown if len(group.lengths) > 1
+    ]
+    if shorter:
+        blocks.append(Fold("Shorter streams", shorter))
+    return blocks
+
+
+def _known(document: Row) -> list[Block]:
+    table = tables.known_answer_table(document)
+    return [Fold("Systems whose accuracy theory gives, measured", [table])] if table.rows else []
+
+
+def _calibration(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Block]:
+    blocks: list[Block] = [*drawn["payoff"]]
+    pools = {"all": "all splits and lengths pooled", "splits": "splits pooled", "none": "nothing pooled"}
+    for pooled, caption in pools.items():
+        rows = [row for row in document["calibration"] if row["pooled"] == pooled]
+        for title, members in by_protocol(rows).items():
+            table = tables.payoff_table(members, f"{title}; {caption}")
+            blocks.append(table if pooled == "all" else Fold(f"{title}: {caption}", [table]))
+    blocks += drawn["confidence"]
+    blocks += _each(document["confidence"], tables.confidence_table)
+    return blocks
+
+
+def _comparisons(document: Row) -> list[Block]:
+    if not document["comparisons"]:
+        return [Text("There is nothing to compare: no two systems answered the same questions.")]
+    shown, _ = groups(document["comparisons"], tables.ALL)
+    blocks: list[Block] = [
+        Text(
+            "Pairs of systems on the same questions. The interval is of the difference, over episodes; McNemar's exact "
+            "test looks at the questions that only one of the two got right. p (Holm) is corrected for the number of "
+            "pairs. The questions of one stream succeed and fail together: where the test over whole streams disagrees "
+            "with McNemar's, trust the former."
+        )
+    ]
+    made = [
+        (f"{group.title}, L = {length:,}, {split_name(split)}", rows)
+        for group in shown
+        for length in reversed(group.lengths)
+        for split in sorted({row["split"] for row in group.rows}, key=lambda split: (split != "max", split))
+        if (rows := [row for row in group.rows if (row["length"], row["split"]) == (length, split)])
+    ]
+    left = total = 0
+    for title, rows in made:
+        if total and total + len(rows) > COMPARISONS_SHOWN:
+            left += len(rows)
+            continue
+        total += len(rows)
+        blocks.append(Fold(f"{title}: {_number(len(rows), 'pair')}", [tables.comparison_table(rows)]))
+    if left:
+        blocks.append(
+            Text(
+                f"{left:,} more pairs, at other lengths and splits, are in the document of `memgauge report --json`; "
+                "`memgauge compare RUN_A RUN_B` compares two runs."
+            )
+        )
+    return blocks
+
+
+def _outcomes(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Block]:
+    blocks: list[Block] = [*drawn["outcomes"]]
+    if document["cells"]:
+        blocks.append(tables.outcome_table(document))
+        worst = tables.worst_case_table(document)
+        if worst.rows:
+            blocks.append(worst)
+        else:
+            blocks.append(Text("No question ended in an error: the worst and the best case are the accuracy itself."))
+    return blocks
+
+
+def _costs(document: Row) -> list[Block]:
+    if not document["cells"]:
+        return [Text("Nothing was spent.")]
+    return [
+        Text(
+            "Means per question. F write charges each question its stream's whole write (one question a stream, the "
+            "paper's convention); the shared columns divide one write among the questions that it served. Times depend "
+            "on the machine, FLOPs do not."
+        ),
+        *_each(document["cells"], tables.cost_table),
+    ]
+
+
+def _cells(document: Row) -> list[Block]:
+    return [Fold(group.title, [tables.cells_table(group)]) for group in tables.main_groups(document)] or [
+        Text("There is no cell.")
+    ]
+
+
+def _runs(document: Row) -> list[Block]:
+    blocks: list[Block] = []
+    for run in document["runs"]:
+        blocks.append(Terms([(name, value) for name, value in _facts(run) if value]))
+        systems = tables.dicts(run.get("systems"))
+        if systems:
+            rows = [
+                [plain(system.get(name) or "") for name in ("name", "spec", "description", "fingerprint")]
+                for system in systems
+            ]
+            blocks.append(
+                Fold(
+                    _number(len(rows), "system"),
+                    [Table(["name", "spec", "description", "fingerprint"], rows, headings=1, wordy=3)],
+                )
+            )
+    if document["notes"]:
+        blocks.append(Bullets([plain(note) for note in document["notes"]]))
+    return blocks
+
+
+def _facts(run: Row) -> Iterable[tuple[str, str]]:
+    """What one `run.json` says, whichever keys it has."""
+    yield "Run", " ".join(plain(part) for part in (run.get("run"), "in", f"`{run['folder']}`") if part)
+    yield "Made", " to ".join(dict.fromkeys(str(run[name]) for name in ("created", "updated") if run.get(name)))
+    if run.get("finished") is False:
+        yield "State", "not finished"
+    commands = run.get("commands") or ([run["command"]] if run.get("command") else [])
+    yield "Commands", "; ".join(f"`{_command(command)}`" for command in commands if command)
+    for name in ("versions", "data", "machine"):
+        yield name.capitalize(), _flat(run.get(name))
+    known = {"run", "folder", "created", "updated", "finished", "commands", "command", "versions", "data", "machine",
+             "systems", "notes", "schema_version"}  # fmt: skip
+    yield "Also recorded", _flat({name: value for name, value in run.items() if name not in known})
+
+
+def _command(command: Any) -> str:
+    return shlex.join(map(str, command)) if isinstance(command, list) else str(command)
+
+
+def _flat(value: Any) -> str:
+    """Write nested values as `name value, name value`."""
+    if isinstance(value, Mapping):
+        inner = {name: _flat(item) for name, item in value.items()}
+        return "; ".join(f"{name} {text}" for name, text in inner.items() if text)
+    if isinstance(value, list):
+        return ", ".join(_flat(item) for item in value)
+    return "" if value is None else str(value)

@@ -1,0 +1,159 @@
+"""The report for a terminal: what fits into 100 columns; the page and `--json` have the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
+
+from memgauge.report import tables
+from memgauge.report import text as write
+from memgauge.report.charts.grouping import Group, by_protocol, widest
+from memgauge.report.charts.theme import split_name
+from memgauge.report.text import NONE, plain
+
+WIDTH = 100
+Row = Mapping[str, Any]
+Line = list[str]
+Blocks = dict[str, list[Line]]
+"""Lines of a table under the heading that they share."""
+
+
+def print_report(document: Row, file: IO[str] | None = None) -> None:
+    """Print accuracy, coverage and compression of each protocol, then costs, payoff arms and warnings.
+
+    Intervals are rounded to whole percents, so that a line holds a system.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH  # a file or a pipe: the same, whoever reads it
+    lookup = tables.Lookup(document)
+    shown = tables.main_groups(document)
+    for group in shown:
+        if tables.has_bands(group):
+            _print(console, tables.size(group), _BANDS, _banded(group, lookup))
+        else:
+            _print(console, tables.size(group), _SPLITS, _split(group))
+    # What a question costs hardly depends on how its false candidate was drawn: once a task is enough.
+    for group in {group.task: group for group in reversed(shown)}.values():
+        _print(console, f"costs a question: {group.title}", _COSTS, _costs(group))
+    for title, rows in by_protocol(widest(document["calibration"])).items():
+        _print(console, f"payoff arms A (+3/-1) and B (+1/-4): {title}, pooled", _PAYOFFS, {"": [_payoff(row) for row in rows]})
+    for warning in document["warnings"]:
+        console.print(Text(f"warning: {warning}"))
+    if not document["cells"]:
+        console.print("No question was asked: there is nothing to report.")
+
+
+def _brief(estimate: Row | None, form: Callable[[float | None, int], str] = write.percent) -> str:
+    """A number and its interval, in few characters: `72.2 [68,76]`."""
+    if estimate is None or estimate["value"] is None:
+        return NONE
+    low, high = estimate["low"], estimate["high"]
+    ends = "" if low is None or high is None else f" [{form(low, 0)},{form(high, 0)}]"
+    return f"{form(estimate['value'], 1)}{ends}"
+
+
+def _each_length(group: Group, lines: Callable[[int], list[Line]]) -> Blocks:
+    """One block a length, named by it."""
+    return {f"L = {length:,}": lines(length) for length in group.lengths}
+
+
+_BANDS = ["system", "low (%)", "max: capacity", "Comp (points)", "excess", "R low/max"]
+
+
+def _banded(group: Group, lookup: tables.Lookup) -> Blocks:
+    def line(system: str, length: int) -> Line | None:
+        at = {**group.rows[0], "system": system, "length": length, "split": "low"}
+        low, dense, comp = lookup("cells", at), lookup("cells", at, split="max"), lookup("compression", at)
+        if low is None and dense is None:
+            return None
+        coverage = [write.percent(cell["coverage"]["value"] if cell else None, 0) for cell in (low, dense)]
+        return [
+            plain(system),
+            _brief(low["accuracy"] if low else None),
+            _brief(dense["accuracy"] if dense else None),
+            _brief(comp["comp"] if comp else None, write.points),
+            _brief(comp["window"]["excess"] if comp else None, write.points),
+            "/".join(coverage),
+        ]
+
+    return _each_length(group, lambda length: [found for name in group.systems if (found := line(name, length))])
+
+
+_SPLITS = ["system", "split", "accuracy (%)", "R (%)", "C/R (%)", "n"]
+
+
+def _split(group: Group) -> Blocks:
+    def lines(length: int) -> list[Line]:
+        cells = sorted((cell for cell in group.rows if cell["length"] == length), key=lambda cell: str(cell["split"]))
+        return [
+            [
+                plain(cell["system"]),
+                split_name(cell["split"]),
+                _brief(cell["accuracy"]),
+                _brief(cell["coverage"]),
+                _brief(cell["accuracy_answered"]),
+                write.count(cell["n"]),
+            ]
+            for cell in cells
+        ]
+
+    return _each_length(group, lines)
+
+
+_COSTS = ["system", "split", "F_write", "F_read", "tokens in", "tokens out", "state"]
+
+
+def _costs(group: Group) -> Blocks:
+    dense = [cell for cell in group.rows if cell["split"] == "max"] or group.rows
+    found = {(cell["system"], cell["length"]): cell for cell in reversed(dense)}
+
+    def line(cell: Row) -> Line:
+        amounts = [write.flops(cell["flops_write"]), write.flops(cell["flops_read"])]
+        amounts += [write.count(cell["tokens_in"]), write.count(cell["tokens_out"]), write.bits(cell["state_bits"])]
+        return [plain(cell["system"]), split_name(cell["split"]), *amounts]
+
+    return _each_length(
+        group, lambda length: [line(found[name, length]) for name in group.systems if (name, length) in found]
+    )
+
+
+_PAYOFFS = ["system", "R A/B (%)", "responsiveness", "C/R A/B (%)", "selectivity gap", "payoff gain"]
+
+
+def _payoff(row: Row) -> Line:
+    def both(name: str) -> str:
+        return "/".join(write.percent(row[f"{name}_{arm}"]["value"], 0) for arm in "ab")
+
+    gain = row["payoff_gain"]
+    ends = "" if gain["low"] is None else f" [{write.decimal(gain['low'], 2)},{write.decimal(gain['high'], 2)}]"
+    return [
+        plain(row["system"]),
+        both("coverage"),
+        _brief(row["responsiveness"], write.points),
+        both("accuracy_answered"),
+        _brief(row["gap"], write.points),
+        f"{write.decimal(gain['value'], 2)}{ends}",
+    ]
+
+
+def _print(console: Any, title: str, columns: Sequence[str], blocks: Blocks) -> None:
+    """Print lines under their columns; columns in which nothing stands are left out."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    keep = [i for i in range(len(columns)) if any(line[i] != NONE for lines in blocks.values() for line in lines)]
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for index in keep:
+        justify: Any = "left" if columns[index] in ("system", "split") else "right"
+        table.add_column(Text(columns[index]), justify=justify, overflow="fold")
+    for heading, lines in blocks.items():
+        if heading:
+            table.add_row(Text(heading, style="italic"))
+        for line in lines:
+            table.add_row(*(Text(line[index]) for index in keep))
+    console.print(table)
