@@ -2,7 +2,7 @@
 
     python benchmarks/bench_streams.py [--json] [--quick]
 
-Run it on an idle core: `taskset -c 0` keeps it on one. Each figure is the best of several repetitions.
+Times are processor times on one core, the best of several repetitions, so that other work on the machine matters less.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ KEPT = {
 
 
 def best(call: Callable[[], object], repetitions: int) -> float:
-    """Return the shortest of several times, in seconds; the first call, which may compile, is not timed."""
+    """Return the least of several processor times, in seconds; the first call, which may compile, is not timed."""
     call()
     times = []
     for _ in range(repetitions):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 

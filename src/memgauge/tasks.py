@@ -7,10 +7,11 @@ what is right and how it is graded stay the same.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -132,16 +133,18 @@ class MadeStreams:
                 raise InputError(f"--{name} is empty: give at least one")
             if len(set(value)) != len(value):
                 raise InputError(f"--{name} names a value twice: {', '.join(map(str, value))}")
-        for band in self.bands:
-            if band not in get_args(Band):
-                raise unknown_name("band", band, get_args(Band))
-        for kind in self.negatives:
-            if kind not in get_args(Negatives):
-                raise unknown_name("kind of negatives", kind, get_args(Negatives))
         if self.count < 1 or self.queries < 2:
             raise InputError("--count takes 1 or more streams, --queries 2 or more questions (both classes are needed)")
+        from memgauge.streams import Cell
+
+        for length, band in itertools.product(self.lengths, self.bands):
+            for kind in self._kinds(band):
+                Cell(band, length, self.count, self.queries, kind)  # raises for what cannot be made
         if self.seed < 0:
             raise InputError(f"--seed takes a non-negative integer, got {self.seed}")
+
+    def _kinds(self, band: Band) -> tuple[Negatives, ...]:
+        return self.negatives if band != "easyhuman" else OWN_NEGATIVES
 
     @property
     def identity(self) -> dict[str, object]:
@@ -165,7 +168,7 @@ class MadeStreams:
 
         for length in sorted(self.lengths):
             for band in self.bands:
-                for kind in self.negatives if band != "easyhuman" else OWN_NEGATIVES:
+                for kind in self._kinds(band):
 
                     def items(length: int = length, band: Band = band, kind: Negatives = kind) -> Iterator[StreamItem]:
                         for index in range(self.count):

@@ -33,7 +33,7 @@ def response(right: bool | None, *, gold: str = "yes", episode: str = "e0", quer
         "episode": episode,
         "query": query,
         "gold": gold,
-        "answer": None if right is None else gold if right else {"yes": "no", "no": "yes"}[gold],
+        "answer": None if right is None else gold if right else {"yes": "no", "no": "yes"}.get(gold, "something else"),
         "outcome": outcome,
         "abstain_kind": "explicit" if right is None else None,
         "correct": bool(right),
@@ -93,7 +93,7 @@ def window_rows(
     for number in range(episodes):
         rng = np.random.default_rng([seed, number, length, split == "max"])
         stream = make_stream(rng, split, length)
-        kept = stream[-window:] if size else b""
+        kept = stream[-window:] if window else b""
         for asked, (candidate, gold) in enumerate(make_questions(rng, stream, questions)):
             found = candidate in kept
             share = min(1.0, window / length)

@@ -214,6 +214,7 @@ def test_flops_beyond_64_bits_are_refused():
 def test_the_accuracy_of_a_table_needs_no_cells(run_rows):
     rows = run_rows.filter(system="window:bits=64", split="max", length=64, arm="none")
     (cell,), _ = build_cells(rows)
-    assert table_accuracy(rows.select("episode", "correct"), RESAMPLER).estimate() == accuracies(
-        cell, RESAMPLER
-    ).accuracy.estimate()
+    assert (
+        table_accuracy(rows.select("episode", "correct"), RESAMPLER).estimate()
+        == accuracies(cell, RESAMPLER).accuracy.estimate()
+    )

@@ -41,7 +41,7 @@ def brute_studentised(num, den, weights, low=0.0, high=1.0):
     pivots = []
     for weight in weights:
         redrawn, own = fit(weight)
-        if own > 1e-4 * error and 1e-7 < redrawn * (1 - redrawn):
+        if own > 1e-4 * error and redrawn * (1 - redrawn) > 1e-7:
             pivots.append((special.logit(redrawn) - special.logit(value)) / (own / (redrawn * (1 - redrawn))))
     influence = num - value * den
     kurtosis = count * (influence**4).sum() / (influence**2).sum() ** 2
@@ -89,7 +89,7 @@ def test_redraws_are_multinomial_and_do_not_depend_on_the_block_size(monkeypatch
     assert len(blocks) > 10
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
     assert (whole.sum(axis=1) == 40).all()
-    # Each weight is binomial(40, 1/40): mean 1, variance 0.975; 12,000 of them have a standard error of 0.009 and 0.016.
+    # Each weight is binomial(40, 1/40): mean 1, variance 0.975; over 12,000 of them its standard error is 0.016.
     assert whole.mean() == pytest.approx(1.0)
     assert whole.var() == pytest.approx(0.975, abs=0.06)
     other = weights_of(Resampler(300, 3), 40)
@@ -213,8 +213,8 @@ def test_the_percentile_interval_is_widened_for_few_episodes():
     assert percentile_interval(float("nan"), redrawn, 10).note[0] == EMPTY
 
 
-# 1,000 simulations: a standard error of 0.7 points at 95 %; the bounds leave 2.9 of them, so a true coverage of 95 % fails
-# about once in 250 tries. The seed is fixed.
+# 1,000 simulations: a standard error of 0.7 points at 95 %; the bounds leave 2.9 of them, so a true coverage of 95 %
+# fails about once in 250 tries. The seed is fixed.
 @pytest.mark.parametrize("accuracy", [0.6, 0.75, 0.9])
 @pytest.mark.parametrize("correlation", [0.0, 0.2])
 def test_coverage_of_the_accuracy_interval_with_forty_episodes(accuracy, correlation):

@@ -49,7 +49,7 @@ def test_payoff_arms_differ_by_one_sentence(ask_model):
     for text in plain:
         head, _, tail = text.partition("\n\nMain sequence:")
         added = sorted(t[len(head) : -len(tail)] for t in texts if t.startswith(head) and t.endswith(tail) and t != text)
-        assert [sentence.split(" points")[0] for sentence in added] == [
+        assert [sentence.split(" point")[0] for sentence in added] == [
             "\nScoring: a correct answer earns +1",
             "\nScoring: a correct answer earns +3",
         ]

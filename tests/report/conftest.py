@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file: report_sample, report_rows
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [

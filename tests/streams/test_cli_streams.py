@@ -94,7 +94,7 @@ def test_validate(call, tmp_path) -> None:
     assert "queries.parquet" in out
     status, out, _ = call("validate", tmp_path / "x", "--json")
     assert status == 1
-    assert len(json.loads(out)["problems"]) == 2
+    assert len(json.loads(out)["problems"]) == 1
     (tmp_path / "x" / "manifest.json").unlink()
     status, out, err = call("validate", tmp_path / "x", "--json")
     assert (status, out) == (2, "")

@@ -13,9 +13,7 @@ from memgauge.errors import InputError
 from memgauge.streams import (
     Cell,
     StreamItem,
-    draw_queries,
-    lz78_rate,
-    lz_rate,
+    ask_about,
     make_cell,
     paper_cells,
     read_dataset,
@@ -24,7 +22,6 @@ from memgauge.streams import (
     write_dataset,
 )
 from memgauge.streams.dataset import FILES, sha256
-from memgauge.streams.queries import to_queries
 
 CELLS = (
     Cell("low", 64, 5),
@@ -120,13 +117,14 @@ def test_a_sound_folder_has_no_problems(made) -> None:
 
 
 def test_streams_of_ones_own(tmp_path) -> None:
-    symbols = np.tile(np.arange(16, dtype=np.uint8), 5)
-    queries = to_queries(symbols, draw_queries(symbols, 10, seed=1), "uniform")
-    item = StreamItem("mine", "tiled", 80, symbols, queries, lz_rate(symbols), lz78_rate(symbols), None)
-    manifest = write_dataset(tmp_path / "own", [item], parameters={"source": "a test"})
+    item = ask_about(list(range(16)) * 5, "mine", seed=1, queries=10, band="tiled")
+    other = ask_about(list(range(16)) * 5, "other", seed=1, queries=10, negatives="matched")
+    assert [q.candidate.tolist() for q in item.queries] != [q.candidate.tolist() for q in other.queries]
+    assert {q.negatives for q in other.queries} == {"matched"}
+    manifest = write_dataset(tmp_path / "own", [item, other], parameters={"source": "a test"})
     assert manifest["parameters"] == {"source": "a test"}
     assert validate(tmp_path / "own") == []
-    assert [plain(i) for i in read_dataset(tmp_path / "own")] == [plain(item)]
+    assert [plain(i) for i in read_dataset(tmp_path / "own")] == [plain(item), plain(other)]
 
 
 def test_nothing_is_overwritten(made, tmp_path) -> None:
@@ -333,6 +331,13 @@ def test_croissant_names_the_columns_of_the_tables(made) -> None:
         assert file["sha256"] == sha256(made / file["contentUrl"])
 
 
+def test_croissant_claims_nothing_about_streams_of_ones_own(made, tmp_path) -> None:
+    write_dataset(tmp_path / "own", make_cell("max", 16, 1, seed=1))
+    own, drawn = (json.loads((folder / "croissant.json").read_text()) for folder in (tmp_path / "own", made))
+    assert {"license", "creator", "rai:dataCollection"} <= drawn.keys()
+    assert not {"license", "creator", "rai:dataCollection"} & own.keys()
+
+
 @pytest.mark.slow
 def test_croissant_is_valid(made) -> None:
     mlcroissant = pytest.importorskip("mlcroissant")
@@ -340,8 +345,14 @@ def test_croissant_is_valid(made) -> None:
     assert not dataset.metadata.ctx.issues.errors
     assert not dataset.metadata.ctx.issues.warnings
     assert {record_set.name for record_set in dataset.metadata.record_sets} == {"streams", "queries"}
+
+
+@pytest.mark.slow
+def test_croissant_gives_the_records(made) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant")
     pytest.importorskip("pyarrow", reason="mlcroissant reads Parquet with pyarrow")
-    for name, rows in (("streams", 14), ("queries", 173)):
-        records = list(dataset.records(name))
-        assert len(records) == rows
-    assert records[0]["queries/candidate"] == next(read_dataset(made)).queries[0].candidate.tolist()
+    dataset = mlcroissant.Dataset(jsonld=made / "croissant.json")
+    assert len(list(dataset.records("streams"))) == 14
+    queries = list(dataset.records("queries"))
+    assert len(queries) == 173
+    assert queries[0]["queries/candidate"] == next(read_dataset(made)).queries[0].candidate.tolist()

@@ -22,7 +22,7 @@ def letters() -> Image.Image:
     font = ImageFont.load_default(100)
     for symbol, letter in enumerate(LETTERS):
         middle = (symbol % 4 * TILE + TILE // 2, symbol // 4 * TILE + TILE // 2)
-        draw.text(middle, letter, font=font, fill=255, anchor="mm", stroke_width=2)
+        draw.text(middle, letter, font=font, fill=255, anchor="mm", stroke_width=3)
     for lane, left in enumerate(BELT_LEFT):
         middle = (left + BELT_WIDTH // 2, SIZE + LABEL_HEIGHT // 2)
         draw.text(middle, f"Belt {lane + 1}", font=ImageFont.load_default(28), fill=255, anchor="mm")

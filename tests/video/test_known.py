@@ -16,7 +16,6 @@ from memgauge.systems.known.lane_map import SYMBOL_SYSTEMS, ExactFrames, Laned, 
 from memgauge.systems.known.window import Window
 from memgauge.systems.registry import BUILT_IN, make_system
 
-
 SYMBOL_PARAMETERS = {"ngram-set": "n=3"}
 
 

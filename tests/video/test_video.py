@@ -342,6 +342,7 @@ def test_an_episode_serves_both_variants_with_one_write():
         assert isinstance(question.clip, Frames)
         clip = [(int(each.symbols[0]), int(each.lanes[0])) for each in question.clip]
         assert clip == shown(question.candidate, question.lanes) == shown(made.candidate, made.lanes)
+        assert question.text == ", ".join(each.text for each in question.clip)
         assert not hasattr(question, "gold")
     assert len({q.question.seed for q in episode.queries}) == 16
 

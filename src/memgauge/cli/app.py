@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("memgauge.cli.show:show", "Print everything about one question of a run."),
     "list": ("memgauge.cli.list:app", "List systems, tasks, models or backbones."),
     "streams": ("memgauge.cli.streams:app", "Make, check and measure streams of symbols."),
+    "video": ("memgauge.cli.video:app", "Draw streams as video: letters on conveyor belts."),
     "flops": ("memgauge.cli.flops:app", "What arithmetic costs: tables, models, backbones."),
     "audit": ("memgauge.cli.audit:audit", "Run the graders on labelled cases."),
     "import": ("memgauge.cli.importing:import_results", "Turn results made elsewhere into a run."),

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from memgauge.cli.options import Json
 
 if TYPE_CHECKING:
-    from memgauge.metrics.document import Comparison
+    from memgauge.metrics.document import Comparison, Estimate
 
 
 def compare(
@@ -64,7 +64,7 @@ def compare(
 def _print_tables(comparisons: list[Comparison], overall: list[Comparison]) -> None:
     """Print one table for each pair of systems, its last row over all cells."""
     from memgauge.cli.output import print_table
-    from memgauge.report.text import count, estimate_points, p_value, percent, plain
+    from memgauge.report.text import p_value, percent, plain
 
     columns = (
         "cell", "n", "unpaired", "A %", "B %", "A - B (points)", "only A", "only B", "McNemar p", "Holm",
@@ -78,13 +78,13 @@ def _print_tables(comparisons: list[Comparison], overall: list[Comparison]) -> N
             rows.append(
                 [
                     "all" if item is whole else _cell_name(item),
-                    count(item["n"]),
-                    count(item["unpaired"]),
+                    f"{item['n']:,}",
+                    f"{item['unpaired']:,}",
                     percent(item["accuracy_a"]),
                     percent(item["accuracy_b"]),
-                    estimate_points(item["difference"]),  # type: ignore[arg-type]
-                    count(test["a_only"]),
-                    count(test["b_only"]),
+                    _difference(item["difference"]),
+                    f"{test['a_only']:,}",
+                    f"{test['b_only']:,}",
                     p_value(test["p"]),
                     p_value(item["p_holm"]),
                     p_value(item["p_stream"]),
@@ -94,6 +94,15 @@ def _print_tables(comparisons: list[Comparison], overall: list[Comparison]) -> N
         print_table(f"A = {plain(names[0])}, B = {plain(names[1])}", columns, rows)
     count_of = len(comparisons)
     print(f"Holm: over m = {count_of} comparison{'s' if count_of != 1 else ''}; 'all' over {len(overall)}.")
+
+
+def _difference(estimate: Estimate) -> str:
+    """Write `value [low, high]` in percentage points."""
+    from memgauge.report.text import points
+
+    low, high = estimate["low"], estimate["high"]
+    middle = points(estimate["value"])
+    return middle if low is None or high is None else f"{middle} [{points(low)}, {points(high)}]"
 
 
 def _cell_name(item: Comparison) -> str:

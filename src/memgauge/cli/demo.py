@@ -17,9 +17,10 @@ SYSTEMS = (
     "ngram-set:n=2",
     "lz78:bits=1024",
     "codec:bits=1024,codec=lzma",
-    "oracle:accuracy=0.8",
+    "oracle:accuracy=0.9",
     "coin",
 )
+LENGTHS = (256, 1024, 4096)
 
 
 def demo(
@@ -38,11 +39,11 @@ def demo(
 
     plan = Plan(
         task="ecc-tokens",
-        source=MadeStreams(lengths=(256, 1024, 4096), negatives=("uniform", "matched"), seed=seed),
+        source=MadeStreams(lengths=LENGTHS, negatives=("uniform", "matched"), seed=seed),
         subjects=subjects_of(SYSTEMS),
         arms=("none", "A", "B"),
     )
-    print(f"asking {len(SYSTEMS)} memories about streams of 256, 1,024 and 4,096 symbols", file=sys.stderr)
+    print(f"asking {len(SYSTEMS)} memories about streams of {', '.join(map(str, LENGTHS))} symbols", file=sys.stderr)
     execute(plan, out, command=["memgauge", "demo"])
     report([out], out=out / "report.html")
     return 0

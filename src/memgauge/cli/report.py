@@ -29,8 +29,8 @@ def report(
 ) -> int:
     """Show capacity, efficiency, compression, calibration and forgetting of one or more runs, with intervals.
 
-    Prints a table, or with --json the whole document; writes the page to --out and the charts to --charts. A run that is
-    not finished can be looked at. Exit status: 0, or 2 for an input that cannot be used.
+    Prints a table, or with --json the whole document; writes the page to --out and the charts to --charts. A run that
+    is not finished can be looked at. Exit status: 0, or 2 for an input that cannot be used.
     """
     from memgauge.cli.options import names
     from memgauge.cli.output import print_json

@@ -91,7 +91,7 @@ class Cell:
 def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     """Return the cells of a responses table, in the order of their keys, and notes about the table as a whole.
 
-    A row that occurs twice (equal `key`: the same run given twice) counts once. Raises `InputError` for a table
+    A row that occurs twice (equal `key` and system: the same run given twice) counts once. Raises `InputError` for a table
     without the columns of `memgauge.responses`.
     """
     target = schema()
@@ -99,7 +99,7 @@ def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     if missing:
         raise InputError(f"not a responses table: column {missing[0]!r} is missing (see memgauge.responses)")
     notes = []
-    single = rows.unique(subset="key")
+    single = rows.unique(subset=["key", "system"])
     if single.height < rows.height:
         notes.append(f"{rows.height - single.height} rows occur more than once and are counted once")
     if not single.height:

@@ -156,7 +156,9 @@ def pair_runs(
     import polars as pl
 
     sides = [
-        rows.filter(pl.col("system") == system).with_columns(pl.lit(label).alias("system"), label + pl.col("key"))
+        rows.filter(pl.col("system") == system).with_columns(
+            pl.lit(label).alias("system"), pl.concat_str(pl.lit(label), "key").alias("key")
+        )
         for rows, system, label in ((rows_a, system_a, "a"), (rows_b, system_b, "b"))
     ]
     cells, notes = build_cells(pl.concat(sides))

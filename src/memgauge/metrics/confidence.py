@@ -67,7 +67,7 @@ def aurc(confidence: Floats, wrong: Floats, weight: Floats | None = None) -> flo
     over the n coverages k/n, which some papers call AURC, differs by less than (1 + log n) / n.
 
     >>> round(aurc(np.array([0.9, 0.8, 0.7]), np.array([0.0, 1.0, 0.0])), 6)
-    0.367377
+    0.237439
     """
     sizes = np.ones_like(confidence) if weight is None else weight
     groups, place = np.unique(-confidence, return_inverse=True)

@@ -85,7 +85,7 @@ def age_edges(ages: Floats, bins: int, binning: Binning) -> Floats:
         inner = np.quantile(ages, np.linspace(0, 1, bins + 1)[1:], method="inverted_cdf")
     else:
         start = float(ages[ages > 0].min(initial=max(most, 1.0)))
-        inner = np.geomspace(start, max(most, start), bins + 1)[1:]
+        inner = np.minimum(np.geomspace(start, max(most, start), bins + 1)[1:], most)
         inner[-1] = most
     return np.concatenate([[least], np.unique(inner)])
 
@@ -102,15 +102,13 @@ def _fit(cell: Cell, aged: Flags, seed: int) -> tuple[dict[str, Any] | None, str
     Right and wrong alone scatter so much about any curve that the fit's R2 would say nothing; the recall of an age bin
     does not.
     """
-    rows = aged & (cell.age > 0)
+    rows, unit = aged & (cell.age > 0), cell.unit or "unknown unit"
     ages, scores, events = cell.age[rows], cell.score[rows], cell.episode[rows]
     graded = bool(((scores != 0) & (scores != 1)).any())
     if graded and len(ages) > MOST_ROWS:
         return None, None, f"no half-life: {len(ages)} graded scores are more than {MOST_ROWS}"
     if graded:
-        result = fit_half_life(
-            ages, scores, permutations=PERMUTATIONS, seed=seed, t_ref=None, events=events, unit=cell.unit or "unknown unit"
-        )
+        result = fit_half_life(ages, scores, permutations=PERMUTATIONS, seed=seed, t_ref=None, events=events, unit=unit)
         return result.to_dict(), "rows", None
     count = min(FIT_BINS, len(ages) // LEAST_IN_FIT_BIN)
     if count < 1:
@@ -120,5 +118,5 @@ def _fit(cell: Cell, aged: Flags, seed: int) -> tuple[dict[str, Any] | None, str
     size = np.bincount(place, minlength=len(edges) - 1)
     full = size > 0
     means, recall = (total_by(place, value, len(size))[full] / size[full] for value in (ages, scores))
-    result = fit_half_life(means, recall, permutations=PERMUTATIONS, seed=seed, t_ref=None, unit=cell.unit or "unknown unit")
+    result = fit_half_life(means, recall, permutations=PERMUTATIONS, seed=seed, t_ref=None, unit=unit)
     return result.to_dict(), "bins", None

@@ -64,14 +64,14 @@ def thresholds(problem: DecayProblem, basis: Basis) -> Floats:
     """Return for each tau the least s at which the fit is as good as the observed minimum; infinity when none is,
     shape [G].
     """
-    observed = float(problem.solve(basis, problem.covariance(basis))[3].min())
+    observed = float(problem.solve(basis, problem.covariance(basis)).rss.min())
     limit = observed * (1 + _TIES) + SLACK * problem.sst
     high = np.sqrt(basis.see * problem.sst) * (1 + 1e-9)  # no order has a larger s
     low = -high
-    never = problem.solve(basis, high)[3] > limit
+    never = problem.solve(basis, high).rss > limit
     for _ in range(60):
         middle = 0.5 * (low + high)
-        reached = problem.solve(basis, middle)[3] <= limit
+        reached = problem.solve(basis, middle).rss <= limit
         high = np.where(reached, middle, high)
         low = np.where(reached, low, middle)
     return np.where(never, np.inf, high)

@@ -63,29 +63,55 @@ class Optimum:
     edge: str | None  # "lower" or "upper": no better than that end of the tau grid
 
 
-class DecayProblem:
-    """Gaps [n] (positive, finite, at least two distinct) with scores [n] and optional weights [n] (counts of equal
-    rows).
+@dataclass(frozen=True)
+class Lines:
+    """The best amplitude A and floor b in the basis of each tau, arrays of one shape.
+
+    The RSS from sums loses digits when the fit is nearly perfect; `DecayProblem.profile` takes it from the residuals.
     """
 
-    def __init__(self, gaps: Floats, scores: Floats, bounds: Bounds, weights: Floats | None = None) -> None:
+    amplitude: Floats
+    floor: Floats
+    active: NDArray[np.int64]
+    rss: Floats
+
+
+class DecayProblem:
+    """Gaps [n] (finite, not negative, at least two distinct) with scores [n].
+
+    Rows of equal gap may be given as one, with their mean as the score, their number as the weight, and the sum of
+    squares about these means as `within`: the fit, RSS and SST are those of the rows.
+    """
+
+    def __init__(
+        self,
+        gaps: Floats,
+        scores: Floats,
+        bounds: Bounds,
+        weights: Floats | None = None,
+        within: float = 0.0,
+    ) -> None:
         self.gaps = np.asarray(gaps, dtype=np.float64)
         self.scores = np.asarray(scores, dtype=np.float64)
         self.weights = np.ones_like(self.gaps) if weights is None else np.asarray(weights, dtype=np.float64)
         self.bounds = bounds
+        self.within = within
         self.shift = float(self.gaps.min())
         self.span = float(self.gaps.max()) - self.shift
         self.u = self.gaps - self.shift
         self.total = float(self.weights.sum())
         self.mean = float(self.weights @ self.scores) / self.total
         self.centred = self.scores - self.mean
-        self.sst = float(self.weights @ self.centred**2)
+        self.sst = float(self.weights @ self.centred**2) + within
         floor = max(self.mean, 0.0) if bounds == "nonneg" else min(max(self.mean, 0.0), 1.0)
         self.constant_rss = self.sst + self.total * (self.mean - floor) ** 2
 
     def grid(self, points: int = GRID_POINTS) -> Floats:
-        """Return log-spaced decay times from 0.02 min(t_min, span) to 10,000 spans, shape [points]."""
-        return np.geomspace(0.02 * min(self.shift, self.span), 1e4 * self.span, points)
+        """Return log-spaced decay times from 0.02 min(t_min, span) to 10,000 spans, shape [points]; t_min is
+        positive.
+        """
+        least = self.shift if self.shift > 0 else float(self.gaps[self.gaps > 0].min())
+        return np.geomspace(0.02 * min(least, self.span), 1e4 * self.span, points)
 
     def basis(self, tau: Floats) -> Basis:
         """Return the sums of the basis for each tau, shapes [G] and [G, n]."""
@@ -93,61 +119,15 @@ class DecayProblem:
         fall = -np.expm1(-self.u / tau[:, None])
         mean_fall = fall @ self.weights / self.total
         see = ((fall - mean_fall[:, None]) ** 2) @ self.weights
-        e = 1.0 - fall
-        if self.bounds == "nonneg":
-            return Basis(e, 1.0 - mean_fall, see, np.full_like(tau, np.inf), see, see)
-        ceiling = np.exp(-self.shift / tau)
-        mean_h = ceiling * mean_fall - np.expm1(-self.shift / tau)
-        return Basis(e, 1.0 - mean_fall, see, ceiling, mean_h, ceiling**2 * see + self.total * mean_h**2)
+        return basis_sums(tau, mean_fall, see, self.bounds, self.shift, self.total, 1.0 - fall)
 
     def covariance(self, basis: Basis) -> Floats:
         """Return the weighted sum of (e - mean e)(y - mean y) for each tau, shape [G]."""
         return basis.e @ (self.weights * self.centred)
 
-    def solve(self, basis: Basis, sey: Floats) -> tuple[Floats, Floats, NDArray[np.int64], Floats]:
-        """Return the best A, b, active set and RSS for each tau, given `sey` = sum of (e - mean e)(y - mean y).
-
-        The four share the broadcast shape of `sey` and [G]. The RSS from sums loses digits when the fit is nearly
-        perfect; `profile` takes it from the residuals.
-        """
-        unit = self.bounds == "unit"
-        ceiling, total = basis.ceiling, self.total
-        free = sey / basis.see
-        rest = self.mean - free * basis.mean
-        feasible = (free > 0) & (rest >= 0)
-        if unit:
-            feasible &= free + ceiling * rest <= ceiling
-        if feasible.all():
-            return free, rest, np.zeros(feasible.shape, dtype=np.int64), self.sst - free * sey
-
-        amplitude = np.clip((sey + total * basis.mean * self.mean) / (basis.see + total * basis.mean**2), 0.0, ceiling)
-        floor = np.zeros_like(amplitude)
-        active = np.full(amplitude.shape, _NO_FLOOR)
-        cost = self._excess(basis, sey, amplitude, floor)
-        edges = [(_NO_AMPLITUDE, floor, np.full_like(floor, min(max(self.mean, 0.0), 1.0 if unit else math.inf)))]
-        if unit:
-            drop = np.clip((total * basis.mean_h * (1.0 - self.mean) + ceiling * sey) / basis.shh, 0.0, 1.0)
-            edges.append((_FULL_START, ceiling * drop, 1.0 - drop))
-        for code, edge_amplitude, edge_floor in edges:
-            edge_cost = self._excess(basis, sey, edge_amplitude, edge_floor)
-            better = edge_cost <= cost
-            amplitude = np.where(better, edge_amplitude, amplitude)
-            floor = np.where(better, edge_floor, floor)
-            active = np.where(better, code, active)
-            cost = np.where(better, edge_cost, cost)
-        active = np.where((active != _NO_AMPLITUDE) & (floor <= 0) & (amplitude >= ceiling), _CORNER, active)
-        active = np.where(amplitude <= 0, _NO_AMPLITUDE, active)
-        return (
-            np.where(feasible, free, amplitude),
-            np.where(feasible, rest, floor),
-            np.where(feasible, _INTERIOR, active),
-            self.sst + np.where(feasible, -free * sey, cost),
-        )
-
-    def _excess(self, basis: Basis, sey: Floats, amplitude: Floats, floor: Floats) -> Floats:
-        """Return RSS - SST of the given lines."""
-        offset = self.mean - amplitude * basis.mean - floor
-        return amplitude * (amplitude * basis.see - 2.0 * sey) + self.total * offset**2
+    def solve(self, basis: Basis, sey: Floats) -> Lines:
+        """Return the best line for each tau, given `sey` = sum of (e - mean e)(y - mean y); see `best_lines`."""
+        return best_lines(basis, sey, self.bounds, self.mean, self.total, self.sst)
 
     def profile(self, tau: Floats) -> Profile:
         """Return the best fit for each tau, shape [G]."""
@@ -159,13 +139,14 @@ class DecayProblem:
 
     def _profile_block(self, tau: Floats) -> Profile:
         basis = self.basis(tau)
-        amplitude, floor, active, _ = self.solve(basis, self.covariance(basis))
+        lines = self.solve(basis, self.covariance(basis))
+        amplitude, floor = lines.amplitude, lines.floor
         decaying = amplitude[:, None] * basis.e
         residual = self.scores - decaying - floor[:, None]
-        rss = residual**2 @ self.weights
+        rss = residual**2 @ self.weights + self.within
         # The bounds on (a, b) do not depend on tau, so the envelope theorem gives the slope with (a, b) held.
         slope = -2.0 * ((residual * decaying) @ (self.weights * self.gaps)) / tau
-        return Profile(tau, amplitude, floor, rss, slope, active)
+        return Profile(tau, amplitude, floor, rss, slope, lines.active)
 
     def optimum(self, grid: Profile) -> Optimum:
         """Return the lowest point of the profile over the range of `grid` (its grid minima refined); ties to smaller
@@ -231,6 +212,65 @@ class DecayProblem:
                 return self._crossing(outside, inside, threshold)
             inside = outside
         return None
+
+
+def basis_sums(
+    tau: Floats, mean_fall: Floats, see: Floats, bounds: Bounds, shift: float, total: float | Floats, e: Floats
+) -> Basis:
+    """Return the sums of the basis from the mean of 1 - e and the sum of squares of e about its mean."""
+    if bounds == "nonneg":
+        return Basis(e, 1.0 - mean_fall, see, np.full_like(tau, np.inf), see, see)
+    ceiling = np.exp(-shift / tau)
+    mean_h = ceiling * mean_fall - np.expm1(-shift / tau)
+    return Basis(e, 1.0 - mean_fall, see, ceiling, mean_h, ceiling**2 * see + total * mean_h**2)
+
+
+def best_lines(
+    basis: Basis, sey: Floats, bounds: Bounds, mean: float | Floats, total: float | Floats, sst: float | Floats
+) -> Lines:
+    """Return the least-squares lines y = A e + b under the bounds, for each tau.
+
+    `sey` is the sum of (e - mean e)(y - mean y), `mean`, `total` and `sst` are of y: its mean, the sum of weights and
+    the sum of squares about the mean. All broadcast, so that many samples of y can be solved at once.
+    """
+    unit = bounds == "unit"
+    ceiling = basis.ceiling
+    free = sey / basis.see
+    rest = mean - free * basis.mean
+    feasible = (free > 0) & (rest >= 0)
+    if unit:
+        feasible &= free + ceiling * rest <= ceiling
+    if feasible.all():
+        return Lines(free, rest, np.zeros(feasible.shape, dtype=np.int64), sst - free * sey)
+
+    def excess(amplitude: Floats, floor: Floats) -> Floats:
+        offset: Floats = mean - amplitude * basis.mean - floor
+        return amplitude * (amplitude * basis.see - 2.0 * sey) + total * offset**2
+
+    amplitude = np.clip((sey + total * basis.mean * mean) / (basis.see + total * basis.mean**2), 0.0, ceiling)
+    floor = np.zeros_like(amplitude)
+    active = np.full(amplitude.shape, _NO_FLOOR)
+    cost = excess(amplitude, floor)
+    constant = np.broadcast_to(np.clip(mean, 0.0, 1.0 if unit else np.inf), floor.shape)
+    edges = [(_NO_AMPLITUDE, np.zeros_like(floor), constant)]
+    if unit:
+        drop = np.clip((total * basis.mean_h * (1.0 - mean) + ceiling * sey) / basis.shh, 0.0, 1.0)
+        edges.append((_FULL_START, ceiling * drop, 1.0 - drop))
+    for code, edge_amplitude, edge_floor in edges:
+        edge_cost = excess(edge_amplitude, edge_floor)
+        better = edge_cost <= cost
+        amplitude = np.where(better, edge_amplitude, amplitude)
+        floor = np.where(better, edge_floor, floor)
+        active = np.where(better, code, active)
+        cost = np.where(better, edge_cost, cost)
+    active = np.where((active != _NO_AMPLITUDE) & (floor <= 0) & (amplitude >= ceiling), _CORNER, active)
+    active = np.where(amplitude <= 0, _NO_AMPLITUDE, active)
+    return Lines(
+        np.where(feasible, free, amplitude),
+        np.where(feasible, rest, floor),
+        np.where(feasible, _INTERIOR, active),
+        sst + np.where(feasible, -free * sey, cost),
+    )
 
 
 def _point(fits: Profile, i: int) -> Optimum:

@@ -25,8 +25,8 @@ BLOCK = 2_000_000  # weights drawn at a time: 16 MB each for the episodes, their
 KEPT = 16_000_000  # weights that are kept for the next metric: 64 MB
 # A product of up to so many multiplications is done by the calling thread; beyond it BLAS starts others, and on a busy
 # machine waiting for them costs far more than they save. Wide products are worth it.
-_PRODUCT = 131_072
-_NARROW = 4096
+_PRODUCT = 250_000
+_NARROW = 8192
 _CACHED = 2  # sets of weights that a resampler keeps
 
 Floats = NDArray[np.float64]
@@ -179,7 +179,8 @@ def ratio_intervals(
             shift = top / bottom
             spread = (square - 2 * shift * cross + shift * shift * bottoms) / (bottom * bottom)
             redrawn = value + shift
-    return _studentised(value, moved / total, clusters, redrawn, spread, bounds)
+        influence = moved / total
+    return _studentised(value, influence, clusters, redrawn, spread, bounds)
 
 
 def combination_interval(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError
 from memgauge.metrics.document import Summary
@@ -26,7 +26,7 @@ class Report(Summary):
     """What `memgauge report --json` prints: the metrics (see `memgauge.metrics.document`) and their provenance."""
 
     runs: list[dict[str, Any]]
-    """The `run.json` of each run, with the `folder` that it was read from; only that where there is none."""
+    """The `run.json` of each run, and the `folder` that it was read from; only the latter where there is none."""
     warnings: list[str]
     """Sentences: errors, unfinished runs, small cells, systems of one name that differ, mixed versions."""
 
@@ -41,9 +41,10 @@ def build_report(
 ) -> Report:
     """Return the document of one or more runs.
 
-    Runs are pooled: a system of one name and one fingerprint is one system, and a question that several runs hold counts
-    once. A name that stands for different things (other fingerprints, another judge or embedder, or two answers to the
-    same question) becomes one system a run, named after it: such answers are never put into one number.
+    Runs are pooled: a system of one name and one fingerprint is one system, and a question that several runs hold
+    counts once. Episodes of runs on different data stay different episodes, whatever they are called. A name that
+    stands for different things (other fingerprints, another judge or embedder, or two answers to the same question)
+    becomes one system a run, named after it: such answers are never put into one number.
 
     Parameters
     ----------
@@ -62,7 +63,10 @@ def build_report(
         raise InputError("no run to report: give one or more run folders")
     tables = [load_responses(path) for path in sources]
     records = [read_record(path) for path in sources]
-    tables, warnings = _told_apart(tables, records, _labels(sources))
+    labels = _labels(sources)
+    tables, warnings = _data_apart(tables, records, labels)
+    tables, more = _systems_apart(tables, records, labels)
+    warnings += more
     rows = pl.concat(tables)
     pooled = rows.unique(subset=["key", "system"], keep="first", maintain_order=True)
     if pooled.height < rows.height:
@@ -91,7 +95,9 @@ def read_record(source: Path) -> dict[str, Any]:
         return {"folder": str(source)}
     try:
         if path.stat().st_size > RECORD_LIMIT:
-            raise InputError(f"{path}: larger than {RECORD_LIMIT >> 20} MiB; this is not a run.json that memgauge wrote")
+            raise InputError(
+                f"{path}: larger than {RECORD_LIMIT >> 20} MiB; this is not a run.json that memgauge wrote"
+            )
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not readable as JSON: {error}") from error
@@ -109,7 +115,30 @@ def _labels(sources: Sequence[Path]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
-def _told_apart(
+def _data_apart(
+    tables: Sequence[pl.DataFrame], records: Sequence[dict[str, Any]], labels: Sequence[str]
+) -> tuple[list[pl.DataFrame], list[str]]:
+    """Rename the episodes of runs on different data: equal names there are not equal streams."""
+    import polars as pl
+
+    first: dict[str, str] = {}
+    owners = []
+    for record, label in zip(records, labels, strict=True):
+        data = record.get("data")
+        identity = json.dumps(
+            data.get("identity", data) if isinstance(data, dict) else data, sort_keys=True, default=str
+        )
+        owners.append(first.setdefault(identity, label))
+    if len(first) == 1:
+        return list(tables), []
+    apart = [
+        table.with_columns(pl.concat_str(pl.col("episode"), pl.lit(f" @ {owner}")).alias("episode"))
+        for table, owner in zip(tables, owners, strict=True)
+    ]
+    return apart, ["The runs are of different data: a cell pools the episodes of all of them, and none are paired."]
+
+
+def _systems_apart(
     tables: Sequence[pl.DataFrame], records: Sequence[dict[str, Any]], labels: Sequence[str]
 ) -> tuple[list[pl.DataFrame], list[str]]:
     """Rename the systems whose one name stands for several things, and say so."""
@@ -196,14 +225,14 @@ def _row_warnings(rows: pl.DataFrame) -> Iterable[str]:
         if raised.height:
             first = raised.row(0, named=True)
             text += f"; the first, in episode {first['episode']}: {short(first['error'].strip().splitlines()[0], 200)}"
-        yield f"{text}. Errors are neither right nor wrong: accuracy leaves them out, the worst and best case count them."
+        yield f"{text}. Errors are neither right nor wrong: accuracy leaves them out, the worst case counts them."
     cells = rows.group_by(CELL).agg(pl.col("episode").n_unique().alias("episodes"))
     small = cells.filter(pl.col("episodes") < FEW_EPISODES)
     if small.height:
         least = small["episodes"].min()
         yield (
-            f"{small.height:,} of {cells.height:,} cells have fewer than {FEW_EPISODES} episodes (the smallest {least}): "
-            "their intervals are wide, and may be too narrow all the same."
+            f"{small.height:,} of {cells.height:,} cells have fewer than {FEW_EPISODES} episodes (the smallest "
+            f"{least!s}): their intervals are wide, and may be too narrow all the same."
         )
 
 

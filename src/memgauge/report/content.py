@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from memgauge.report import tables
 from memgauge.report.charts import draw
-from memgauge.report.charts.grouping import by_protocol, groups
+from memgauge.report.charts.grouping import Group, by_protocol, groups
 from memgauge.report.charts.theme import split_name
 from memgauge.report.guide import CAVEATS, READING
 from memgauge.report.page import Block, Bullets, Fold, Note, Section, Table, Terms, Text, render_page
@@ -74,15 +74,15 @@ def measured(document: Row) -> str:
     ]
     negatives = {cell["negatives"] for cell in cells} - {None}
     if negatives:
-        parts.append(f", {' and '.join(sorted(map(plain, negatives)))} negatives")
+        parts.append(f", {' and '.join(sorted(map(plain, negatives), reverse=True))} negatives")
     arms = sorted({cell["arm"] for cell in cells} - {"none"})
     if arms:
         parts.append(f", payoff {_listed('arm', arms)}")
     parts.append(
-        ". Each system writes an episode into its memory one observation after another and then answers from that memory "
-        "alone. Accuracy counts an abstention as wrong. "
-        f"Intervals hold {percent(document['level'], 0)} % of the time: a bootstrap over whole episodes with "
-        f"{document['redraws']:,} redraws (seed {document['seed']})."
+        ". Each system writes an episode into its memory one observation after another, and then answers from that "
+        "memory alone. Accuracy counts an abstention as wrong. "
+        f"Intervals are {percent(document['level'], 0)} % intervals from a bootstrap over whole episodes "
+        f"({document['redraws']:,} redraws, seed {document['seed']})."
     )
     return "".join(parts)
 
@@ -107,12 +107,16 @@ def _origin(document: Row) -> str:
     return ", ".join(parts)
 
 
-def _each(rows: Sequence[Row], build: Any) -> list[Block]:
-    """One table a group: the first open, the others folded."""
+def _each(rows: Sequence[Row], build: Callable[[Group], Table]) -> list[Block]:
+    """The longest streams of the first protocol open, everything else folded."""
     shown, _ = groups(rows, tables.ALL)
-    made: list[Block] = [build(group) for group in shown]
-    titles = [group.title for group in shown]
-    return [*made[:1], *(Fold(title, [table]) for title, table in zip(titles[1:], made[1:], strict=True))]
+    if not shown:
+        return []
+    first = shown[0]
+    longest = first.at(first.lengths[-1:])
+    blocks: list[Block] = [build(longest)]
+    blocks += [Fold(f"{group.title}, all lengths", [build(group)]) for group in shown if group.rows != longest.rows]
+    return blocks
 
 
 def _axes(document: Row) -> list[Block]:
@@ -120,13 +124,16 @@ def _axes(document: Row) -> list[Block]:
     shown = [group for group in tables.main_groups(document) if tables.has_bands(group)]
     if not shown:
         return [
-            Text("Capacity and compression need streams of low and of maximum entropy; the tables below hold the rest."),
+            Text(
+                "Capacity and compression need streams of low and of maximum entropy; the tables below hold the rest."
+            ),
             *(tables.recall_table(group) for group in tables.main_groups(document)),
         ]
     blocks: list[Block] = [
         Text(
-            "One line a system, at the longest streams. Higher is better for capacity, compression and the accuracy of "
-            "what was answered (C/R); lower is better for FLOPs and AURC. Click a column's name to sort by it."
+            "One line a system, at the longest streams; max and low are the entropy bands. Higher is better for "
+            "capacity, compression and the accuracy of what was answered (C/R); lower is better for FLOPs and AURC. "
+            "Click a column's name to sort by it."
         )
     ]
     for number, group in enumerate(shown):

@@ -249,9 +249,8 @@ def _table(table: Table) -> str:
         "<tr>" + "".join(cell(value, index) for index, value in enumerate(row)) + "</tr>" for row in table.rows
     )
     caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
-    return (
-        f'<div class="wide" tabindex="0"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="wide" tabindex="0"><table>{caption}{rows}</table></div>'
 
 
 def _inert_json(value: Any) -> str:

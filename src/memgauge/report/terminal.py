@@ -8,7 +8,6 @@ from typing import IO, Any
 from memgauge.report import tables
 from memgauge.report import text as write
 from memgauge.report.charts.grouping import Group, by_protocol, widest
-from memgauge.report.charts.theme import split_name
 from memgauge.report.text import NONE, plain
 
 WIDTH = 100
@@ -38,9 +37,14 @@ def print_report(document: Row, file: IO[str] | None = None) -> None:
             _print(console, tables.size(group), _SPLITS, _split(group))
     # What a question costs hardly depends on how its false candidate was drawn: once a task is enough.
     for group in {group.task: group for group in reversed(shown)}.values():
-        _print(console, f"costs a question: {group.title}", _COSTS, _costs(group))
+        _print(console, f"costs a question: {group.title}", _COSTS, _costs(group), drop=True)
     for title, rows in by_protocol(widest(document["calibration"])).items():
-        _print(console, f"payoff arms A (+3/-1) and B (+1/-4): {title}, pooled", _PAYOFFS, {"": [_payoff(row) for row in rows]})
+        _print(
+            console,
+            f"payoff arms A (+3/-1) and B (+1/-4): {title}, pooled",
+            _PAYOFFS,
+            {"": [_payoff(row) for row in rows]},
+        )
     for warning in document["warnings"]:
         console.print(Text(f"warning: {warning}"))
     if not document["cells"]:
@@ -92,7 +96,7 @@ def _split(group: Group) -> Blocks:
         return [
             [
                 plain(cell["system"]),
-                split_name(cell["split"]),
+                plain(cell["split"]),
                 _brief(cell["accuracy"]),
                 _brief(cell["coverage"]),
                 _brief(cell["accuracy_answered"]),
@@ -114,7 +118,7 @@ def _costs(group: Group) -> Blocks:
     def line(cell: Row) -> Line:
         amounts = [write.flops(cell["flops_write"]), write.flops(cell["flops_read"])]
         amounts += [write.count(cell["tokens_in"]), write.count(cell["tokens_out"]), write.bits(cell["state_bits"])]
-        return [plain(cell["system"]), split_name(cell["split"]), *amounts]
+        return [plain(cell["system"]), plain(cell["split"]), *amounts]
 
     return _each_length(
         group, lambda length: [line(found[name, length]) for name in group.systems if (name, length) in found]
@@ -140,20 +144,24 @@ def _payoff(row: Row) -> Line:
     ]
 
 
-def _print(console: Any, title: str, columns: Sequence[str], blocks: Blocks) -> None:
-    """Print lines under their columns; columns in which nothing stands are left out."""
+def _print(console: Any, title: str, columns: Sequence[str], blocks: Blocks, *, drop: bool = False) -> None:
+    """Print lines under their columns. `drop`: without columns in which nothing stands."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    keep = [i for i in range(len(columns)) if any(line[i] != NONE for lines in blocks.values() for line in lines)]
-    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    lines = [line for block in blocks.values() for line in block]
+    keep = [i for i in range(len(columns)) if not drop or any(line[i] != NONE for line in lines)]
+    if drop and not {columns[i] for i in keep} - {"system", "split"}:
+        return  # there is nothing to tell
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for index in keep:
         justify: Any = "left" if columns[index] in ("system", "split") else "right"
         table.add_column(Text(columns[index]), justify=justify, overflow="fold")
-    for heading, lines in blocks.items():
+    for heading, block in blocks.items():
         if heading:
             table.add_row(Text(heading, style="italic"))
-        for line in lines:
+        for line in block:
             table.add_row(*(Text(line[index]) for index in keep))
+    console.print(Text(title, style="bold"))
     console.print(table)

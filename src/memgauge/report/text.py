@@ -12,7 +12,9 @@ NONE = "–"
 
 # C0 and C1 controls (a terminal would obey them), bidirectional overrides (they reorder what follows), lone surrogates
 # (no file can hold them) and the line separators.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def plain(value: object) -> str:
@@ -56,29 +58,10 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def points(value: float | None, digits: int = 1) -> str:
     """Return a difference of two proportions in percentage points, with its sign."""
-    return NONE if value is None else f"{100 * value:+.{digits}f}".replace("-", "−")
-
-
-def estimate(value: Mapping[str, float | None] | None) -> str:
-    """Return `value [low, high]` in percent.
-
-    >>> estimate({"value": 0.757, "low": 0.7, "high": 0.81})
-    '75.7 [70.0, 81.0]'
-    """
-    return _with_interval(value, percent)
-
-
-def estimate_points(value: Mapping[str, float | None] | None) -> str:
-    """Return `value [low, high]` of a difference, in percentage points with signs."""
-    return _with_interval(value, points)
-
-
-def _with_interval(value: Mapping[str, float | None] | None, write: Any) -> str:
-    if value is None or value.get("value") is None:
+    if value is None:
         return NONE
-    low, high = value.get("low"), value.get("high")
-    middle: str = write(value["value"])
-    return middle if low is None or high is None else f"{middle} [{write(low)}, {write(high)}]"
+    text = f"{100 * value:+.{digits}f}".replace("-", "−")
+    return text if text.strip("+−0.") else text[1:]  # nothing has no sign
 
 
 def decimal(value: float | None, digits: int = 3) -> str:

@@ -45,6 +45,8 @@ def make_embedder(name: str, weights: Path | None = None) -> ImageEmbedder:
     """Return the embedder called `name`, one of `NAMES` or import:package.module:Name."""
     if name.startswith("import:"):
         return _imported(name, weights)
+    if weights is not None and name in ("grid", "efficientnet-lite0"):
+        raise InputError(f"the embedder {name} takes no --weights")
     if name == "grid":
         return GridEmbedder()
     if name == "dinov2":

@@ -64,6 +64,7 @@ class DinoEmbedder:
         file = weights / "model.safetensors"
         if not (weights / "config.json").is_file() or not file.is_file():
             raise InputError(f"{weights}: needs config.json and model.safetensors of a DINOv2 model")
+        from safetensors import SafetensorError
         from transformers import AutoModel
 
         try:
@@ -74,7 +75,7 @@ class DinoEmbedder:
             self._model = AutoModel.from_pretrained(
                 str(weights), local_files_only=True, use_safetensors=True, trust_remote_code=False
             ).eval()
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
             raise InputError(f"{weights}: not a readable DINOv2 model: {error}") from error
         self._device = "cuda" if self._torch.cuda.is_available() else "cpu"
         self._model.to(self._device)

@@ -6,7 +6,7 @@ from memgauge.streams.easyhuman import EasyHumanStream, easyhuman_stream
 from memgauge.streams.entropy import lz78_rate, lz_rate, match_lengths
 from memgauge.streams.generator import LowEntropyStream, RuleSet, low_entropy_stream, max_entropy_stream
 from memgauge.streams.item import ALPHABET, SIZES, Band, Negatives, StreamItem, StreamQuery
-from memgauge.streams.make import Cell, make_cell, make_item, paper_cells
+from memgauge.streams.make import Cell, ask_about, make_cell, make_item, paper_cells
 from memgauge.streams.queries import age, draw_queries
 from memgauge.streams.reading import read_dataset, validate
 
@@ -23,6 +23,7 @@ __all__ = [
     "StreamItem",
     "StreamQuery",
     "age",
+    "ask_about",
     "draw_queries",
     "easyhuman_stream",
     "low_entropy_stream",

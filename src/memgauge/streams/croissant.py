@@ -67,15 +67,20 @@ _QUERY_FIELDS = (
 )
 _REPEATED = {"symbols", "candidate"}
 
-_RAI = {
+_RAI_MADE = {
     "rai:dataCollection": "All streams and queries are synthetic: drawn by a program from pseudo-random numbers.",
     "rai:dataCollectionType": ["Others"],
     "rai:dataCollectionRawData": "There are no raw data; manifest.json holds the seed and the parameters.",
     "rai:dataPreprocessingProtocol": [
-        "Low-entropy streams are redrawn until their measured Lempel-Ziv rate lies in [0.33, 0.99] bits per symbol.",
-        "Negative candidates are redrawn until they do not occur in the stream.",
+        "Low-entropy streams are redrawn until their measured Lempel-Ziv rate lies in [0.33, 0.99] bits per symbol."
     ],
-    "rai:dataAnnotationProtocol": "Gold answers are computed: whether the candidate occurs in the stream.",
+    "rai:personalSensitiveInformation": ["None: the data hold integers drawn at random."],
+    "rai:dataSocialImpact": "None is expected; the data describe no person and no group.",
+    "rai:dataReleaseMaintenancePlan": "The same version, seed and parameters give the same data again.",
+}
+_RAI = {
+    "rai:dataAnnotationProtocol": "Gold answers are computed: whether the candidate occurs in the stream. Negative "
+    "candidates are redrawn until they do not.",
     "rai:dataUseCases": [
         "Measuring whether a memory system recalls exact subsequences of a stream, at what cost, and whether it knows "
         "when it does not."
@@ -88,31 +93,33 @@ _RAI = {
         "With uniform negatives, a memory of which symbols or which pairs have occurred tells most false candidates "
         "of low-entropy streams from true ones; matched negatives close that shortcut."
     ],
-    "rai:personalSensitiveInformation": ["None: the data hold integers drawn at random."],
-    "rai:dataSocialImpact": "None is expected; the data describe no person and no group.",
-    "rai:dataReleaseMaintenancePlan": "The same version, seed and parameters give the same data again.",
 }
 
 
-def croissant(version: str, files: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def croissant(version: str, files: dict[str, dict[str, Any]], *, made: bool) -> dict[str, Any]:
     """Return the description of a folder's tables as JSON-LD.
 
-    `files` gives the `sha256` and `bytes` of streams.parquet and queries.parquet.
+    `files` gives the `sha256` and `bytes` of streams.parquet and queries.parquet. `made` says that the streams were
+    drawn here; of others neither origin nor licence is claimed.
     """
+    origin = {
+        "license": "https://creativecommons.org/publicdomain/zero/1.0/",
+        "datePublished": LAW_DATE,
+        "creator": {"@type": "sc:Organization", "name": "memgauge"},
+        **_RAI_MADE,
+    }
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": "memgauge-streams",
         "description": "Streams of symbols from a 16-letter alphabet in entropy bands, each with queries that ask "
-        "whether a candidate occurred in it as a contiguous subsequence. Made by memgauge.",
+        "whether a candidate occurred in it as a contiguous subsequence.",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
-        "license": "https://creativecommons.org/publicdomain/zero/1.0/",
-        "creator": {"@type": "sc:Organization", "name": "memgauge"},
-        "citeAs": "ECCBench (the protocol); memgauge (the program that made these streams)",
+        "citeAs": "ECCBench (the protocol); memgauge (the program that drew the queries)",
         "version": version,
-        "datePublished": LAW_DATE,
         "isLiveDataset": False,
         "keywords": ["memory", "streams", "entropy", "compression", "membership queries"],
+        **(origin if made else {}),
         **_RAI,
         "distribution": [
             {

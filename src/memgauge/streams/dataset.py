@@ -110,6 +110,8 @@ def read_manifest(folder: Path | str) -> dict[str, Any]:
         manifest = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON document ({error}); make the dataset again") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path}: not the manifest of a stream dataset (its format is not {FORMAT!r})")
     if manifest.get("schema_version") != SCHEMA_VERSION:
@@ -180,9 +182,9 @@ def _write(
     folder = folder.expanduser().absolute()
     if folder.is_symlink():
         folder = folder.resolve()
-    _check_free(folder, force)
     beside = folder.parent / f".{folder.name}.{secrets.token_hex(4)}.partial"
     try:
+        _check_free(folder, force)
         beside.mkdir(parents=True)
         manifest = _write_files(beside, items, tries_of, made)
         _check_free(folder, force)
@@ -239,7 +241,7 @@ def _write_files(
     for file, table in tables.items():
         table.write_parquet(folder / file, compression="zstd")
         files[file] = {"sha256": sha256(folder / file), "bytes": (folder / file).stat().st_size, "rows": table.height}
-    _write_json(folder / "croissant.json", croissant(__version__, files))
+    _write_json(folder / "croissant.json", croissant(__version__, files, made="made" in made))
     files["croissant.json"] = {
         "sha256": sha256(folder / "croissant.json"),
         "bytes": (folder / "croissant.json").stat().st_size,

@@ -43,13 +43,21 @@ The estimator is biased on short streams, so the rule sets must be more regular 
 """
 
 ACTIVE = (4, 8)
+"""Active symbols: fewest and most, uniform. Each has a rule for itself alone as context."""
 EXTRA_CONTEXTS = (3, 10)
+"""Longer contexts: fewest and most, uniform."""
 CONTEXT_LENGTHS = (2, 8)
+"""Their lengths, uniform."""
 SUCCESSOR_SHARES = (0.10, 0.45, 0.30, 0.15)
+"""Probability that a context specifies 1, 2, 3 or 4 next symbols; all are active ones."""
 LEFTOVER_LOG10 = (-4.0, -2.3)
+"""log10 of the probability that is left to the other symbols, uniform."""
 ENTROPY_LIMITS = (0.03, 2.0)
+"""A rule set's entropy in bits is normal, truncated to these."""
 ENTROPY_SPREAD = 0.35
+"""Standard deviation of the log of a context's entropy around that of its rule set."""
 _MAX_RULES = ACTIVE[1] + EXTRA_CONTEXTS[1]
+_SUCCESSOR_BOUNDS = tuple(sum(SUCCESSOR_SHARES[:i]) for i in (1, 2, 3))
 _ALL_ONES = np.int64(0xFFFFFFFF)
 
 
@@ -177,21 +185,19 @@ def _draw_law(
     law: NDArray[np.float64],
     tops: NDArray[np.int64],
 ) -> int:
-    """Draw one context's next-symbol law into `law` and its specified successors into `tops`; return how many."""
+    """Draw one context's next-symbol law into `law` and its specified successors into `tops`; return how many.
+
+    `active` is shuffled in place: its first symbols are the successors.
+    """
     u = unit(state)
     count = 1
-    for share in SUCCESSOR_SHARES[:3]:
-        if u >= share:
-            count += 1
-            u -= share
-        else:
-            break
+    for bound in _SUCCESSOR_BOUNDS:
+        count += u >= bound
     leftover = 10.0 ** (LEFTOVER_LOG10[0] + (LEFTOVER_LOG10[1] - LEFTOVER_LOG10[0]) * unit(state))
     target = rule_entropy * math.exp(ENTROPY_SPREAD * normal(state))
-    tops[: active.shape[0]] = active
-    _shuffle(state, tops[: active.shape[0]])
-    if tops[0] == own_symbol and unit(state) >= self_top:  # few symbols lead to themselves: no constant runs
-        tops[0], tops[1] = tops[1], tops[0]
+    _shuffle(state, active)
+    if active[0] == own_symbol and unit(state) >= self_top:  # few symbols lead to themselves: no constant runs
+        active[0], active[1] = active[1], active[0]
     top = 1.0 - leftover
     if count > 1:
         target = min(target, math.log2(count))
@@ -202,12 +208,13 @@ def _draw_law(
                 low = top
             else:
                 high = top
-    law[:] = leftover / (ALPHABET - count)
-    law[tops[0]] = top
+    for symbol in range(ALPHABET):
+        law[symbol] = leftover / (ALPHABET - count)
     rest = 1.0 - leftover - top
-    for j in range(1, count):
-        law[tops[j]] = rest * 0.5**j / (1.0 - 0.5 ** (count - 1))
-    return count
+    for j in range(count):
+        tops[j] = active[j]
+        law[active[j]] = rest * 0.5**j / (1.0 - 0.5 ** (count - 1)) if j > 0 else top
+    return int(count)
 
 
 @kernel
@@ -239,37 +246,42 @@ def _draw_rules(
     rule_entropy = -1.0
     while not ENTROPY_LIMITS[0] <= rule_entropy <= ENTROPY_LIMITS[1]:
         rule_entropy = mean + sd * normal(state)
-    symbols = np.arange(ALPHABET)
+    symbols = np.empty(ALPHABET, np.int64)
+    for symbol in range(ALPHABET):
+        symbols[symbol] = symbol
     _shuffle(state, symbols)
-    active = symbols[: ACTIVE[0] + below(state, ACTIVE[1] - ACTIVE[0] + 1)]
-    tops = np.empty((_MAX_RULES, ACTIVE[1]), np.int64)
+    singles = ACTIVE[0] + below(state, ACTIVE[1] - ACTIVE[0] + 1)
+    active = symbols[:singles]
+    tops = np.empty((_MAX_RULES, len(SUCCESSOR_SHARES)), np.int64)
     counts = np.empty(_MAX_RULES, np.int64)
-    n = 0
-    for symbol in active:
-        lengths[n] = 1
-        codes[n] = symbol
-        counts[n] = _draw_law(state, active, rule_entropy, symbol, self_top, law[n], tops[n])
-        n += 1
-    for _ in range(EXTRA_CONTEXTS[0] + below(state, EXTRA_CONTEXTS[1] - EXTRA_CONTEXTS[0] + 1)):
-        size = CONTEXT_LENGTHS[0] + below(state, CONTEXT_LENGTHS[1] - CONTEXT_LENGTHS[0] + 1)
-        path = active[below(state, active.shape[0])]
-        for written in range(1, size):  # walk the rules so far, so that the new context can be reached
-            rule = _longest_context(path, written, lengths, codes, n)
-            u = unit(state)
-            choice = 0
-            while choice < counts[rule] - 1 and u >= law[rule, tops[rule, choice]]:
-                u -= law[rule, tops[rule, choice]]
-                choice += 1
-            path = path << 4 | tops[rule, choice]
-        at = n
-        for r in range(n):
-            if lengths[r] == size and codes[r] == path:
-                at = r
-        lengths[at] = size
-        codes[at] = path
-        counts[at] = _draw_law(state, active, rule_entropy, -1, self_top, law[at], tops[at])
-        n = max(n, at + 1)
-    return n
+    for r in range(singles):
+        lengths[r] = 1
+        codes[r] = active[r]
+    rules = singles
+    for r in range(singles + EXTRA_CONTEXTS[0] + below(state, EXTRA_CONTEXTS[1] - EXTRA_CONTEXTS[0] + 1)):
+        at, own = r, -1
+        if r < singles:
+            own = codes[r]
+        else:
+            size = CONTEXT_LENGTHS[0] + below(state, CONTEXT_LENGTHS[1] - CONTEXT_LENGTHS[0] + 1)
+            path = active[below(state, singles)]
+            for written in range(1, size):  # walk the rules so far, so that the new context can be reached
+                rule = _longest_context(path, written, lengths, codes, rules)
+                u = unit(state)
+                choice = 0
+                while choice < counts[rule] - 1 and u >= law[rule, tops[rule, choice]]:
+                    u -= law[rule, tops[rule, choice]]
+                    choice += 1
+                path = path << 4 | tops[rule, choice]
+            at = rules
+            for known in range(rules):  # a context that is drawn twice gets its law anew
+                if lengths[known] == size and codes[known] == path:
+                    at = known
+            lengths[at] = size
+            codes[at] = path
+            rules = max(rules, at + 1)
+        counts[at] = _draw_law(state, active, rule_entropy, own, self_top, law[at], tops[at])
+    return int(rules)
 
 
 @kernel

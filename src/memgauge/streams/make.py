@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from memgauge.errors import InputError, unknown_name
 from memgauge.streams import easyhuman
 from memgauge.streams.entropy import lz78_rate, lz_rate
 from memgauge.streams.generator import low_entropy_stream, max_entropy_stream
-from memgauge.streams.item import MIN_LENGTH, Band, Negatives, StreamItem
+from memgauge.streams.item import MIN_LENGTH, Band, Negatives, StreamItem, frozen
 from memgauge.streams.queries import QueryArrays, draw_queries, to_queries
 
 LAW = 1
@@ -86,6 +86,40 @@ def make_item(
     Raises `InputError` for arguments out of range.
     """
     return draw_item(band, length, index, seed=seed, queries=queries, negatives=negatives)[0]
+
+
+def ask_about(
+    symbols: ArrayLike,
+    stream_id: str,
+    *,
+    seed: int,
+    queries: int = 16,
+    negatives: Negatives = "uniform",
+    band: str = "own",
+) -> StreamItem:
+    """Return a stream of your own as an item: measured, and with queries drawn for it.
+
+    `symbols` are integers in 0..15, shape [L], L >= 6. The queries are a function of the stream, its id and the other
+    arguments.
+
+    >>> item = ask_about([3, 1, 4, 1, 5, 9, 2, 6] * 40, "digits", seed=1)
+    >>> item.length, sum(query.gold for query in item.queries)
+    (320, 8)
+
+    Raises `InputError` for arguments out of range.
+    """
+    arrays = draw_queries(symbols, queries, seed=seed, negatives=negatives, family=f"own {stream_id}")
+    stream = frozen(np.array(symbols, np.uint8))
+    return StreamItem(
+        stream_id=stream_id,
+        band=band,
+        length=len(stream),
+        symbols=stream,
+        queries=to_queries(stream, arrays, negatives),
+        lz_rate=lz_rate(stream),
+        lz78_rate=lz78_rate(stream),
+        subtype=None,
+    )
 
 
 def make_cell(

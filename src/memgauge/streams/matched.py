@@ -8,6 +8,8 @@ the one whose probability under the stream's pair counts is nearest to the posit
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ DRAWS = 48
 """Absent strings drawn for a negative, of which the one nearest to the positive is kept."""
 TRIES = 8 * DRAWS
 """Strings drawn in the search for those, at each level of the fallback."""
-_DEAD_END = np.uint32(0xFFFFFFFF)
+_DEAD_END = -1
 
 
 def fill_matched_queries(
@@ -75,14 +77,27 @@ def _log_probabilities(symbols: NDArray[np.uint8]) -> tuple[NDArray[np.float64],
 
 
 @kernel
-def _log_probability(code: np.uint32, size: int, first: NDArray[np.float64], pair: NDArray[np.float64]) -> float:
-    before = code >> np.uint32(4 * (size - 1))
+def _log_probability(code: int, size: int, first: NDArray[np.float64], pair: NDArray[np.float64]) -> float:
+    before = code >> 4 * (size - 1)
     total = first[before]
     for j in range(1, size):
-        symbol = code >> np.uint32(4 * (size - 1 - j)) & np.uint32(15)
+        symbol = code >> 4 * (size - 1 - j) & 15
         total += pair[before, symbol]
         before = symbol
     return float(total)
+
+
+@kernel
+def _holds(strings: NDArray[np.uint32], code: int) -> bool:
+    """Say whether a sorted array holds a packed string."""
+    low, high = 0, strings.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if np.int64(strings[middle]) < code:
+            low = middle + 1
+        else:
+            high = middle
+    return bool(low < strings.shape[0] and np.int64(strings[low]) == code)
 
 
 @kernel
@@ -93,27 +108,27 @@ def _propose(
     followers: NDArray[np.uint8],
     groups: NDArray[np.int64],
     state: NDArray[np.uint64],
-) -> np.uint32:
+) -> int:
     """Draw a packed string: from the chain of order 2 (level 0) or 1 (1), of own symbols (2), or uniform (3)."""
     if level == 3:
-        return np.uint32(draw(state) >> np.uint64(64 - 4 * size))
+        return int(np.int64(draw(state) >> np.uint64(64 - 4 * size)))
     order = 2 - level
     n = symbols.shape[0]
     at = below(state, n - max(order, 1) + 1)
-    code = np.uint32(symbols[at])
+    code = np.int64(symbols[at])
     for j in range(1, size):
         if order == 0:
             symbol = symbols[below(state, n)]
         elif j < order:
             symbol = symbols[at + j]
         else:
-            group = np.int64(code & np.uint32(15)) if order == 1 else 16 + np.int64(code & np.uint32(255))
+            group = code & 15 if order == 1 else 16 + (code & 255)
             choices = groups[group + 1] - groups[group]
             if choices == 0:  # the stream ends in it, and it occurs nowhere else
                 return _DEAD_END
             symbol = followers[groups[group] + below(state, choices)]
-        code = np.uint32(code << np.uint32(4)) | np.uint32(symbol)
-    return code
+        code = code << 4 | np.int64(symbol)
+    return int(code)
 
 
 @kernel
@@ -140,7 +155,7 @@ def _fill_pairs(
     for number in range(max(positives, queries - positives)):
         size = smallest + below(state, 7 - smallest)
         strings = distinct[bounds[size - 3] : bounds[size - 2]]
-        positive = strings[below(state, strings.shape[0])]
+        positive = int(np.int64(strings[below(state, strings.shape[0])]))
         target = _log_probability(positive, size, first, pair)
         if number < positives:
             gold[number] = True
@@ -148,14 +163,13 @@ def _fill_pairs(
             spell(positive, size, candidates[number])
         if number >= queries - positives:
             continue
-        negative = np.uint32(0)
+        negative = 0
         accepted = 0
         for level in range(1 if size == 3 else 0, 4):  # a chain of order 2 gives three symbols that occur
-            nearest = np.inf
+            nearest = math.inf
             for _ in range(TRIES):
                 code = _propose(level, size, symbols, followers, groups, state)
-                at = np.searchsorted(strings, code)
-                if code == _DEAD_END or (at < strings.shape[0] and strings[at] == code):
+                if code == _DEAD_END or _holds(strings, code):
                     continue
                 accepted += 1
                 distance = abs(_log_probability(code, size, first, pair) - target)

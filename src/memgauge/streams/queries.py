@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from memgauge.errors import InputError, unknown_name
 from memgauge.seeding import word
 from memgauge.streams._kernels import below, draw, kernel, start
-from memgauge.streams._membership import fill_codes, listed_absent, occurs, smallest_size, spell
+from memgauge.streams._membership import code_at, fill_codes, listed_absent, occurs, smallest_size, spell
 from memgauge.streams.item import ALPHABET, MIN_LENGTH, SIZES, Negatives, StreamQuery, frozen
 from memgauge.streams.matched import fill_matched_queries
 
@@ -96,7 +96,7 @@ def draw_queries(
         raise InputError(f"queries need a stream of at least {MIN_LENGTH} symbols; got shape {stream.shape}")
     if stream.dtype.kind not in "iu" or stream.min() < 0 or stream.max() >= ALPHABET:
         raise InputError(f"queries need a stream of integers from 0 to {ALPHABET - 1}")
-    stream = stream.astype(np.uint8, copy=False)
+    stream = stream.astype(np.uint8)
     state = start(query_key(seed, family, len(stream), negatives), index)
     arrays = empty_queries(queries)
     positives = positives_of(queries, index)
@@ -144,10 +144,10 @@ def saturated(length: int) -> InputError:
 @kernel
 def _uniform_absent(
     codes: NDArray[np.uint32], trigrams: NDArray[np.bool_], size: int, state: NDArray[np.uint64]
-) -> np.uint32:
+) -> int:
     """Draw a uniform absent string: by rejection, which is given up for a list where almost all strings occur."""
     for _ in range(UNIFORM_TRIES):
-        code = np.uint32(draw(state) >> np.uint64(64 - 4 * size))
+        code = int(np.int64(draw(state) >> np.uint64(64 - 4 * size)))
         if not occurs(codes, trigrams, code, size):
             return code
     return listed_absent(codes, size, state)
@@ -171,7 +171,7 @@ def fill_uniform_queries(
         positives -= int(positive)
         size = smallest + below(state, 7 - smallest)
         if positive:
-            code = codes[below(state, codes.shape[0] - size + 1)] >> np.uint32(4 * (6 - size))
+            code = code_at(codes, below(state, codes.shape[0] - size + 1), size)
         else:
             code = _uniform_absent(codes, trigrams, size, state)
         gold[q] = positive

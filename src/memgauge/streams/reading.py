@@ -91,34 +91,39 @@ def load(folder: Path | str) -> tuple[Tables | None, list[str]]:
     problems: list[str] = []
     frames: list[pl.DataFrame] = []
     for name, schema in zip(TABLES, (stream_schema(), query_schema()), strict=True):
-        path = Path(folder) / name
-        about = files.get(name) if isinstance(files, dict) else None
-        if not path.is_file():
-            problems.append(f"{name}: missing; copy the folder again, or make it again")
+        about: Any = files.get(name) if isinstance(files, dict) else None
+        if problem := _file_problem(Path(folder) / name, about):  # not read: a damaged table can end the process
+            problems.append(problem)
             continue
-        if not isinstance(about, dict) or "sha256" not in about:
-            problems.append(f"manifest.json: says nothing about {name}")
-        elif sha256(path) != about["sha256"]:
-            problems.append(f"{name}: its SHA-256 is not the manifest's: truncated or changed since it was made")
-        frame = _read_table(path, schema)
+        frame = _read_table(Path(folder) / name, schema)
         if isinstance(frame, str):
             problems.append(frame)
-        else:
-            frames.append(frame)
-            if isinstance(about, dict) and about.get("rows") != frame.height:
-                problems.append(f"{name}: {frame.height} rows; the manifest says {about.get('rows')}")
-    description = files.get("croissant.json") if isinstance(files, dict) else None
-    if isinstance(description, dict):
-        path = Path(folder) / "croissant.json"
-        if not path.is_file():
-            problems.append("croissant.json: missing; copy the folder again, or make it again")
-        elif sha256(path) != description.get("sha256"):
-            problems.append("croissant.json: its SHA-256 is not the manifest's")
+            continue
+        frames.append(frame)
+        if about["rows"] != frame.height:
+            problems.append(f"{name}: {frame.height} rows; the manifest says {about['rows']}")
+    about = files.get("croissant.json") if isinstance(files, dict) else None
+    if about is not None and (problem := _file_problem(Path(folder) / "croissant.json", about)):
+        problems.append(problem)
     if len(frames) < len(TABLES):
         return None, problems
     tables = Tables(*frames)
     problems += _id_problems(tables)
     return tables, problems
+
+
+def _file_problem(path: Path, about: Any) -> str | None:
+    """Say what is wrong with a file, given the manifest's entry."""
+    if not path.is_file():
+        return f"{path.name}: missing; copy the folder again, or make it again"
+    if not isinstance(about, dict) or "sha256" not in about or (path.suffix == ".parquet" and "rows" not in about):
+        return f"manifest.json: says nothing about {path.name}"
+    try:
+        if sha256(path) == about["sha256"]:
+            return None
+    except OSError as error:
+        return f"{path.name}: cannot be read ({error.strerror})"
+    return f"{path.name}: its SHA-256 is not the manifest's: truncated or changed since it was made"
 
 
 def _read_table(path: Path, schema: dict[str, pl.DataType]) -> pl.DataFrame | str:

@@ -31,7 +31,7 @@ from memgauge.episode import Episode, Query, Question, SymbolArray
 from memgauge.errors import InputError, unknown_name
 from memgauge.seeding import generator
 from memgauge.streams.item import ALPHABET, SIZES, StreamItem, StreamQuery, frozen
-from memgauge.streams.video_frames import DESIGN, LANES, Frames, ImageFormat, check_style
+from memgauge.streams.video_frames import DESIGN, LANES, Frames, ImageFormat, check_style, frame_words
 from memgauge.streams.video_frames import SIZE as FRAME_SIZE
 
 LaneLaw = Literal["fixed", "free"]
@@ -355,7 +355,9 @@ def video_episode(video: VideoItem, *, image_format: ImageFormat = "png", size: 
     """Show a video and its questions as one episode, so that one write serves the questions of both variants.
 
     An observation is one frame (`Frames`), and `Question.clip` is the candidate as frames; nothing is drawn before
-    somebody looks. Ages are in frames. Raises `InputError` for an unknown format or a size out of range.
+    somebody looks. `text` says of either what it shows, letter and belt. Ages are in frames.
+
+    Raises `InputError` for an unknown format or a size out of range.
     """
     check_style(image_format, size)
     header = f"{task_name(video.lane_law)}|{video.band}|{video.subtype}|{video.length}|{image_format}|{size}|{DESIGN}|"
@@ -368,6 +370,7 @@ def video_episode(video: VideoItem, *, image_format: ImageFormat = "png", size: 
         question = Question(
             query.candidate,
             seed=int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big"),
+            words=", ".join(frame_words(s, n) for s, n in _shown(query)),
             lanes=query.lanes,
             clip=Frames(query.candidate, query.lanes, image_format, size),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,12 @@ def clip_mp4(observations: Sequence[Observation]) -> bytes:
     if isinstance(observations, Frames):
         return encode_mp4(observations.pixels(index) for index in range(len(observations)))
     image = pillow().Image
-    return encode_mp4(np.asarray(image.open(io.BytesIO(each.image)).convert("RGB")) for each in observations)
+
+    @lru_cache(maxsize=64)  # a synthetic video has 48 pictures, however long it is
+    def decoded(data: bytes) -> Pixels:
+        return np.asarray(image.open(io.BytesIO(data)).convert("RGB"))
+
+    return encode_mp4(decoded(each.image) for each in observations)
 
 
 def _pyav() -> Any:

@@ -14,7 +14,8 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal, Union
 
 from memgauge.errors import InputError, unknown_name
@@ -155,6 +156,10 @@ def constructor_parameters(make: Callable[..., Any]) -> tuple[list[ParameterInfo
             return [], True
     except ValueError:
         return [], True
+    hints: dict[str, object] = {}
+    if is_dataclass(make):  # its annotations stand in the modules of its bases, not only in its own
+        with suppress(NameError, AttributeError, SyntaxError, TypeError):
+            hints = typing.get_type_hints(make)
     found, open_ended = [], False
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -163,7 +168,8 @@ def constructor_parameters(make: Callable[..., Any]) -> tuple[list[ParameterInfo
             default = parameter.default
             kind = parameter.annotation
             if kind is parameter.empty or isinstance(kind, str):
-                kind = type(default) if isinstance(default, bool | int | float) else str
+                guess = type(default) if isinstance(default, bool | int | float) else str
+                kind = hints.get(parameter.name, guess)
             found.append(ParameterInfo(parameter.name, kind, default))
     return found, open_ended
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memgauge.report.page import Text
@@ -49,6 +49,10 @@ class Group:
         """The systems that occur."""
         return list(dict.fromkeys(row["system"] for row in self.rows))
 
+    def at(self, lengths: Collection[int]) -> Group:
+        """Return the group's rows of some lengths."""
+        return replace(self, rows=tuple(row for row in self.rows if row["length"] in lengths))
+
     @property
     def two_sided(self) -> bool:
         """Whether the questions are balanced yes-no questions, where guessing is right half of the time."""
@@ -66,7 +70,9 @@ def groups(rows: Sequence[Row], limit: int) -> tuple[list[Group], list[Group]]:
     for row in rows:
         if row["task"] in plain_tasks and row.get("arm") in ("A", "B"):
             continue
-        found.setdefault((row["task"], row.get("negatives"), row.get("arm") or "none", row.get("subtype")), []).append(row)
+        found.setdefault((row["task"], row.get("negatives"), row.get("arm") or "none", row.get("subtype")), []).append(
+            row
+        )
     made = [Group(*key, tuple(members)) for key, members in found.items()]
     made.sort(
         key=lambda group: (
@@ -94,7 +100,7 @@ def widest(calibration: Sequence[Row]) -> list[Row]:
 def by_protocol(calibration: Sequence[Row]) -> dict[str, list[Row]]:
     """Return lines of the payoff arms by task, negatives and subtype, under a title that says these."""
     found: dict[str, list[Row]] = {}
-    for row in calibration:
+    for row in sorted(calibration, key=lambda row: row["negatives"] not in ("uniform", None)):
         parts = [row["task"], f"{row['negatives']} negatives" if row["negatives"] else None, row["subtype"]]
         found.setdefault(", ".join(plain(part) for part in parts if part), []).append(row)
     return found

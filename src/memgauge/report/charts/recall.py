@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memgauge.report.charts.grouping import Group, Row, groups, left_out
@@ -30,7 +30,7 @@ BOUNDS = ("best known scheme", "converse bound")
 BOUND_STEPS = 40
 
 
-def flops_curves(document: Mapping[str, Any], labels: Labels) -> list[Block]:
+def flops_curves(document: Mapping[str, Any], labels: Labels) -> Sequence[Block]:
     """Accuracy against FLOPs, one panel a system, one chart a length (ECCBench, Fig. 3)."""
     rows = [curve for curve in document["curves"] if curve["points"]]
     if not rows:
@@ -112,9 +112,11 @@ def _steps(points: list[Row], last: int, limit: int) -> list[Row]:
     return [start, *(points[i] for i in thin(len(points), limit)), {**points[-1], "flops": last}]
 
 
-def state_charts(document: Mapping[str, Any], labels: Labels) -> list[Block]:
+def state_charts(document: Mapping[str, Any], labels: Labels) -> Sequence[Block]:
     """Accuracy against the size of the state, with what is known of any state of that size."""
-    rows = [cell for cell in document["cells"] if cell["state_bits"] is not None and cell["accuracy"]["value"] is not None]
+    rows = [
+        cell for cell in document["cells"] if cell["state_bits"] is not None and cell["accuracy"]["value"] is not None
+    ]
     if not rows:
         return [Text("No system told the size of its state, so accuracy cannot be drawn against bits.")]
     shown, beyond = groups(rows, limit=2)
@@ -224,7 +226,7 @@ def _bounds(length: int, low: float, high: float) -> list[dict[str, Any]]:
     return rows
 
 
-def capacity_charts(document: Mapping[str, Any], labels: Labels) -> list[Block]:
+def capacity_charts(document: Mapping[str, Any], labels: Labels) -> Sequence[Block]:
     """Accuracy on incompressible input against length, without a limit on FLOPs (ECCBench, Sec. 3)."""
     rows: list[Row] = []
     for row in document["capacity"]:

@@ -28,6 +28,8 @@ AXIS_ROOM = 62
 """Pixels that the common axis takes beside the panels."""
 NAMES_ROOM = 250
 """The same for an axis of systems' names."""
+ROW_HEIGHT = 24
+"""Pixels of a system's line on an axis of names."""
 FULL_WIDTH = 936
 """Pixels that a chart has on the page at a window of 1,280 pixels; panels share them."""
 
@@ -96,7 +98,9 @@ class Labels:
         )
 
 
-def dashed_lines(base: Any, field: str, names: Sequence[str], dashes: Sequence[Sequence[int]], **mark: Any) -> list[Any]:
+def dashed_lines(
+    base: Any, field: str, names: Sequence[str], dashes: Sequence[Sequence[int]], **mark: Any
+) -> list[Any]:
     """Return one layer of lines for each dash that occurs.
 
     An encoding of the dash would do, if its legend did not become one with (or, when left out, take away) the legend of
@@ -225,6 +229,18 @@ def interval_tooltip(*first: Any, value: str, signed: bool = False) -> list[Any]
     form = "+.1%" if signed else ".1%"
     ends = [alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title in (("low", "from"), ("high", "to"))]
     return [*first, alt.Tooltip("value:Q", title=value, format=form), *ends]
+
+
+def names_axis(names: Sequence[str]) -> Any:
+    """Return a y channel of systems' names, in the report's order."""
+    import altair as alt
+
+    return alt.Y("system:N", title=None, sort=list(names)).axis(ticks=False, domain=False, grid=True)
+
+
+def ends(estimate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value and the interval of an estimate, as columns of chart data."""
+    return {name: estimate[name] for name in ("value", "low", "high")}
 
 
 def accuracy_domain(rows: Sequence[Mapping[str, Any]]) -> list[float]:

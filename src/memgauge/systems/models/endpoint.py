@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -30,6 +30,8 @@ SETUP_TRIES = 2
 """Tries after the first before the run stops, while nothing has ever answered at the address."""
 FAILURES_IN_A_ROW = 10
 """Questions that may end without an answer, one after the other, before the run stops."""
+POOL = 8
+"""Connections that share a pool."""
 EMPTY_TRIES = 2
 """Tries after an empty reply before it counts as one."""
 
@@ -43,14 +45,36 @@ class _ReplyTooLargeError(Exception):
 
 
 @dataclass(slots=True)
+class _Client:
+    """A client and how many requests it has in flight."""
+
+    sdk: openai.AsyncOpenAI
+    busy: int = 0
+
+
+@dataclass(slots=True)
 class _Open:
     """What belongs to one event loop."""
 
     loop: asyncio.AbstractEventLoop
-    client: openai.AsyncOpenAI
+    make: Callable[[], openai.AsyncOpenAI]
     room: ByteBudget
     slots: asyncio.Semaphore | None
+    clients: list[_Client] = field(default_factory=list)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @contextmanager
+    def client(self) -> Iterator[openai.AsyncOpenAI]:
+        """Lend the least busy client; several small pools, since one pool looks at all its connections each time."""
+        chosen = min(self.clients, key=lambda client: client.busy, default=None)
+        if chosen is None or chosen.busy >= POOL:
+            chosen = _Client(self.make())
+            self.clients.append(chosen)
+        chosen.busy += 1
+        try:
+            yield chosen.sdk
+        finally:
+            chosen.busy -= 1
 
 
 class Endpoint:
@@ -125,7 +149,8 @@ class Endpoint:
         """Close the connections of the running event loop. The endpoint may be used again, also in another loop."""
         opened, self._opened = self._opened, None
         if opened is not None and opened.loop is asyncio.get_running_loop():
-            await opened.client.close()
+            for client in opened.clients:
+                await client.sdk.close()
 
     async def _answer(
         self, opened: _Open, path: str, body: Body, read: Callable[[dict[str, Any]], T | Refused | Fault]
@@ -190,10 +215,11 @@ class Endpoint:
         headers = {"Content-Type": "application/json", "Content-Length": str(body.size)}
         deadline = max(0.001, min(self.patience.deadline, ends - time.monotonic()))
         try:
-            async with asyncio.timeout(deadline):
-                response = await opened.client.post(
-                    path, content=body.pieces(), cast_to=httpx2.Response, options={"headers": headers}
-                )
+            with opened.client() as sdk:
+                async with asyncio.timeout(deadline):
+                    response = await sdk.post(
+                        path, content=body.pieces(), cast_to=httpx2.Response, options={"headers": headers}
+                    )
         except TimeoutError:
             return Fault(f"no answer within {deadline:g} s")
         except openai.APIStatusError as error:
@@ -265,10 +291,11 @@ class Endpoint:
         loop = asyncio.get_running_loop()
         if self._opened is None or self._opened.loop is not loop:
             slots = None if self.concurrency is None else asyncio.Semaphore(self.concurrency)
-            self._opened = _Open(loop, self._client(), ByteBudget(self.max_inflight), slots)
+            self._opened = _Open(loop, self._maker(), ByteBudget(self.max_inflight), slots)
         return self._opened
 
-    def _client(self) -> openai.AsyncOpenAI:
+    def _maker(self) -> Callable[[], openai.AsyncOpenAI]:
+        """Return what makes clients; the key is read here, and nowhere else."""
         try:
             import httpx2
             import openai
@@ -278,17 +305,23 @@ class Endpoint:
             ) from error
         key = self._key()
         self._secret = key.encode() if key is not None and len(key) >= 4 else b""
-        return openai.AsyncOpenAI(
-            base_url=self.base_url,
-            api_key=key if key is not None else "none",
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False,
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
-                timeout=httpx2.Timeout(self.patience.deadline, connect=min(15.0, self.patience.deadline)),
-                event_hooks={"response": [_bound_reply]},
-            ),
-        )
+        trust = httpx2.create_ssl_context()
+
+        def make() -> openai.AsyncOpenAI:
+            return openai.AsyncOpenAI(
+                base_url=self.base_url,
+                api_key=key if key is not None else "none",
+                max_retries=0,
+                http_client=openai.DefaultAsyncHttpxClient(
+                    verify=trust,
+                    follow_redirects=False,
+                    limits=httpx2.Limits(max_connections=None, max_keepalive_connections=POOL),
+                    timeout=httpx2.Timeout(self.patience.deadline, connect=min(15.0, self.patience.deadline)),
+                    event_hooks={"response": [_bound_reply]},
+                ),
+            )
+
+        return make
 
     def _key(self) -> str | None:
         value = os.environ.get(self.key_env or DEFAULT_KEY_ENV, "").strip()
@@ -340,7 +373,7 @@ def _checked_url(text: str) -> str:
         raise InputError("base_url must be an address such as http://127.0.0.1:8000/v1")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
-            "base_url holds a user name, a query or a fragment, which would be kept in run.json; give the plain address, "
-            "and the key by api_key_env"
+            "base_url holds a user name, a query or a fragment, which would be kept in run.json; give the plain "
+            "address, and the key by api_key_env"
         )
     return text

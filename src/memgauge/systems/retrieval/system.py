@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -175,9 +175,11 @@ class RetrievalMemory:
         shown = merged([spans[i] for i, _ in found])
         note = DISCLOSURE[stream.kind] + (SCORE.format(score=found[0][1]) if system.show_score else "")
         answer, priced = await system.ask(Builder(excerpt(stream, shown), system._style), question, note)
-        hit = holds(shown, stream.symbols, stream.lanes, question.candidate, question.lanes)
-        retrieved = ("hit" if hit else "miss", *(f"{spans[i][0]}:{spans[i][1]} {score:.4f}" for i, score in found))
-        answer = replace(answer, retrieved=retrieved)
+        retrieved = [f"{spans[i][0]}:{spans[i][1]} {score:.4f}" for i, score in found]
+        if len(question.candidate) and len(stream.symbols):
+            hit = holds(shown, stream.symbols, stream.lanes, question.candidate, question.lanes)
+            retrieved.insert(0, "hit" if hit else "miss")
+        answer = replace(answer, retrieved=tuple(retrieved))
         if priced is None:
             return answer
         extra = 0
@@ -221,9 +223,7 @@ class RetrievalMemory:
 def excerpt(stream: Stream, spans: Sequence[Span]) -> Stream:
     """Return what the spans show: the frames one after the other, or the texts with a gap between them."""
     places = [index for start, end in spans for index in range(start, end)]
-    symbols = stream.symbols[places]
     if stream.kind == "video":
-        frames: Any = tuple(stream.frames[index] for index in places)
-        return Stream("video", len(places), frames=frames, symbols=symbols, lanes=stream.lanes[places])
+        return Stream("video", len(places), frames=tuple(stream.frames[index] for index in places))
     text = GAP.join(", ".join(map(str, stream.symbols[start:end].tolist())) for start, end in spans)
-    return Stream("text", len(places), text, symbols=symbols)
+    return Stream("text", len(places), text)

@@ -218,8 +218,8 @@ def _add(document: dict[str, Any], key: dict[str, Any], accuracy: float, n: int,
             {"age_low": key["length"] * i / 8, "age_high": key["length"] * (i + 1) / 8, "age_mean": age, "n": n // 16,
              "value": value, "low": max(0.0, value - 0.1), "high": min(1.0, value + 0.1)}
         )  # fmt: skip
-    found = {"a": 0.6, "b": 0.4, "tau": half_life / math.log(2), "half_life": half_life, "r2": 0.8, "p_permutation": 0.01,
-             "interval_half_life": [half_life * 0.7, half_life * 1.5]}  # fmt: skip
+    found = {"a": 0.6, "b": 0.4, "tau": half_life / math.log(2), "half_life": half_life, "r2": 0.8,
+             "p_permutation": 0.01, "interval_half_life": [half_life * 0.7, half_life * 1.5]}  # fmt: skip
     document["forgetting"].append(
         {**key, "unit": "symbols", "binning": "quantile", "positives": n // 2, "bins": bins,
          "recall": estimate(accuracy), "false_alarm": estimate(0.1),

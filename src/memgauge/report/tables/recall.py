@@ -1,95 +1,16 @@
-"""The tables of a report, for the page and (the first of them) for the terminal."""
+"""Tables of accuracy, costs and outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from memgauge.report import text as write
-from memgauge.report.charts.grouping import Group, groups, widest
-from memgauge.report.charts.theme import split_name
+from memgauge.report.charts.grouping import Group, widest
 from memgauge.report.page import Cell, Table
+from memgauge.report.tables.forms import NOTHING, Lookup, Row, compact, gain, level, number, proportion
 from memgauge.report.text import NONE, plain
 from memgauge.responses import OUTCOMES
-
-Row = Mapping[str, Any]
-NOTHING = Cell(NONE)
-ALL = 10**6
-
-
-def proportion(estimate: Row | None) -> Cell:
-    """Return a proportion in percent with its interval under it."""
-    return _estimate(estimate, write.percent)
-
-
-def gain(estimate: Row | None) -> Cell:
-    """Return a difference in percentage points with its interval under it."""
-    return _estimate(estimate, write.points)
-
-
-def level(estimate: Row | None) -> Cell:
-    """Return a number with three decimals and its interval under it."""
-    return _estimate(estimate, write.decimal)
-
-
-def _estimate(estimate: Row | None, form: Callable[[float | None], str]) -> Cell:
-    if estimate is None or estimate["value"] is None:
-        return Cell(NONE, title=estimate["note"] if estimate else None)
-    low, high = estimate["low"], estimate["high"]
-    detail = "" if low is None or high is None else f"[{form(low)}, {form(high)}]"
-    return Cell(form(estimate["value"]), detail=detail, sort=estimate["value"], title=estimate.get("note"))
-
-
-def number(value: float | None, form: Callable[[float | None], str]) -> Cell:
-    """Return a number in its own notation, sorted by its value."""
-    return NOTHING if value is None else Cell(form(value), sort=value)
-
-
-def drop_empty(table: Table) -> Table:
-    """Return the table without the columns in which no row has anything."""
-
-    def empty(index: int) -> bool:
-        return all((cell.text if isinstance(cell, Cell) else cell) in (NONE, "") for cell in column(index))
-
-    def column(index: int) -> Iterable[str | Cell]:
-        return (row[index] for row in table.rows)
-
-    keep = [index for index in range(len(table.columns)) if not table.rows or not empty(index)]
-    return Table(
-        [table.columns[index] for index in keep],
-        [[row[index] for index in keep] for row in table.rows],
-        caption=table.caption,
-        headings=sum(index < table.headings for index in keep),
-        wordy=sum(index >= len(table.columns) - table.wordy for index in keep),
-    )
-
-
-class Lookup:
-    """Finds the entries of a document's lists by what they are about."""
-
-    def __init__(self, document: Row) -> None:
-        self._found = {
-            part: {_key(row): row for row in document[part]}
-            for part in ("cells", "efficiency", "compression", "confidence")
-        }
-
-    def __call__(self, part: str, row: Row, **changes: Any) -> Row | None:
-        """Return the entry of `part` for the cell of `row`, with some of its coordinates changed."""
-        return self._found[part].get(_key({**row, **changes}))
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("system", "task", "split", "subtype", "length", "arm", "negatives"))
-
-
-def main_groups(document: Row) -> list[Group]:
-    """Return the groups of cells that tables show, the paper's protocol first; payoff arms have their own table."""
-    return groups(document["cells"], ALL)[0]
-
-
-def has_bands(group: Group) -> bool:
-    """Whether the group has streams of both entropy bands, so that capacity and compression can be told."""
-    return {"low", "max"} <= {row["split"] for row in group.rows}
 
 
 def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[int]) -> Table:
@@ -122,7 +43,7 @@ def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[in
             line.append(gain(arms["responsiveness"] if arms else None))
             line.append(gain(arms["gap"] if arms else None))
             rows.append(line)
-    return drop_empty(
+    return compact(
         Table(
             [
                 "system",
@@ -168,7 +89,7 @@ def recall_table(group: Group) -> Table:
     rows: list[list[str | Cell]] = [
         [
             plain(cell["system"]),
-            split_name(cell["split"]),
+            plain(cell["split"]),
             number(cell["length"], write.count),
             proportion(cell["accuracy"]),
             proportion(cell["coverage"]),
@@ -182,142 +103,18 @@ def recall_table(group: Group) -> Table:
         for cell in ordered
     ]
     columns = ["system", "split", "L", "acc. (%)", "R (%)", "C/R (%)", "score", "F_write", "F_read", "tokens", "state"]
-    return drop_empty(Table(columns, rows, caption=size(group), headings=2))
+    return compact(Table(columns, rows, caption=size(group), headings=2))
 
 
 def size(group: Group) -> str:
     """Return what the group is, and how much was asked in a cell."""
 
-    def span(name: str) -> str:
+    def span(name: str, noun: str) -> str:
         found = sorted({row[name] for row in group.rows})
-        return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+        numbers = f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+        return f"{numbers} {noun}{'' if found == [1] else 's'}"
 
-    return f"{group.title}; {span('episodes')} episodes and {span('n')} questions a cell"
-
-
-def payoff_table(rows: Sequence[Row], caption: str = "") -> Table:
-    """The columns of ECCBench, Table 10, and the stream-level check, responsiveness and payoff."""
-    lines: list[list[str | Cell]] = []
-    for row in rows:
-        points = {(told["responses"], told["scoring"]): told["points"] for told in row["payoffs"]}
-        arm_a, arm_b = row["arm_a"], row["arm_b"]
-        lengths = ", ".join(f"{length:,}" for length in row["lengths"])
-        lines.append(
-            [
-                plain(row["system"]),
-                ", ".join(split_name(split) for split in row["splits"]),
-                Cell(lengths, sort=max(row["lengths"], default=0)),
-                number(row["n"], write.count),
-                proportion(row["coverage_a"]),
-                proportion(row["coverage_b"]),
-                gain(row["responsiveness"]),
-                proportion(row["accuracy_answered_a"]),
-                proportion(row["accuracy_answered_b"]),
-                gain(row["gap"]),
-                number(row["fisher_p"], write.p_value),
-                number(row["stream_p"], write.p_value),
-                level(points.get((arm_a, arm_b))),
-                level(points.get((arm_b, arm_b))),
-                level(row["payoff_gain"]),
-            ]
-        )
-    columns = ["system", "splits", "L", "n", "coverage A (%)", "coverage B (%)", "responsive-ness", "C/R A (%)",
-               "C/R B (%)", "gap (points)", "p (Fisher)", "p (streams)", "B's payoff, told A", "B's payoff, told B",
-               "gain when told"]  # fmt: skip
-    return drop_empty(Table(columns, lines, caption=caption, headings=2))
-
-
-def confidence_table(group: Group) -> Table:
-    """Brier, ECE and AURC of confidences, and what answering above tau gives."""
-    taus = sorted({threshold["tau"] for row in group.rows for threshold in row["thresholds"]})
-    lines: list[list[str | Cell]] = []
-    for row in sorted(group.rows, key=lambda row: (row["length"], row["split"])):
-        found = {threshold["tau"]: threshold for threshold in row["thresholds"]}
-        line: list[str | Cell] = [
-            plain(row["system"]),
-            split_name(row["split"]),
-            number(row["length"], write.count),
-            number(row["n"], write.count),
-            level(row["aurc"]),
-            level(row["brier"]),
-            level(row["ece"]),
-        ]
-        for tau in taus:
-            line += [proportion(found[tau][name] if tau in found else None) for name in ("coverage", "accuracy")]
-        lines.append(line)
-    columns = ["system", "split", "L", "answers", "AURC", "Brier", "ECE"]
-    for tau in taus:
-        columns += [f"R at τ = {tau:.2g} (%)", f"accuracy at τ = {tau:.2g} (%)"]
-    return drop_empty(Table(columns, lines, caption=group.title, headings=2))
-
-
-def forgetting_table(group: Group) -> Table:
-    """Half-lives, or why there is none, with the recall and the false alarms that they rest on."""
-    lines: list[list[str | Cell]] = []
-    for row in sorted(group.rows, key=lambda row: (row["length"], row["split"])):
-        fit = row["half_life"] or {}
-        lines.append(
-            [
-                plain(row["system"]),
-                split_name(row["split"]),
-                number(row["length"], write.count),
-                number(row["positives"], write.count),
-                proportion(row["recall"]),
-                proportion(row["false_alarm"]),
-                _half_life(fit, plain(row["unit"] or "")),
-                number(fit.get("r2"), write.decimal),
-                number(fit.get("p_permutation"), write.p_value),
-                "" if fit.get("half_life") is not None else _why_not(row, fit),
-            ]
-        )
-    columns = ["system", "split", "L", "positives", "recall (%)", "false alarms (%)", "half-life", "R²", "p (decay)",
-               "why there is none"]  # fmt: skip
-    return drop_empty(Table(columns, lines, caption=group.title, headings=2, wordy=1))
-
-
-def _half_life(fit: Row, unit: str) -> Cell:
-    value = fit.get("half_life")
-    if value is None:
-        return NOTHING
-    low, high = fit.get("interval_half_life") or (None, None)
-    ends = f"[{0 if low is None else write.count(round(low, 1))}, {'∞' if high is None else write.count(round(high, 1))}]"
-    return Cell(f"{write.count(round(value, 1))} {unit}".strip(), detail=ends, sort=value)
-
-
-_REASONS = {
-    "flat_fidelity": "recall does not change with age",
-    "no_decay": "recall does not fall with age",
-    "unreliable_fit": "the fall is not larger than chance makes it",
-}
-
-
-def _why_not(row: Row, fit: Row) -> str:
-    reason = fit.get("reason")
-    words = [_REASONS.get(reason, reason.replace("_", " "))] if reason else []
-    words += [part for part in (fit.get("detail"), row["note"]) if part]
-    return plain("; ".join(dict.fromkeys(words)))
-
-
-def comparison_table(rows: Sequence[Row], caption: str = "") -> Table:
-    """Pairs of systems on the same questions."""
-    lines: list[list[str | Cell]] = [
-        [
-            plain(row["system_a"]),
-            plain(row["system_b"]),
-            number(row["accuracy_a"], write.percent),
-            number(row["accuracy_b"], write.percent),
-            gain(row["difference"]),
-            Cell(f"{row['mcnemar']['a_only']:,} / {row['mcnemar']['b_only']:,}", sort=row["mcnemar"]["a_only"]),
-            number(row["mcnemar"]["p"], write.p_value),
-            number(row["p_holm"], write.p_value),
-            number(row["p_stream_holm"], write.p_value),
-            number(row["n"], write.count),
-        ]
-        for row in rows
-    ]
-    columns = ["system A", "system B", "A (%)", "B (%)", "A − B (points)", "right: only A / only B", "p (McNemar)",
-               "p (Holm)", "p (streams, Holm)", "n"]  # fmt: skip
-    return drop_empty(Table(columns, lines, caption=caption, headings=2))
+    return f"{group.title}; {span('episodes', 'episode')} and {span('n', 'question')} a cell"
 
 
 def outcome_table(document: Row) -> Table:
@@ -329,12 +126,17 @@ def outcome_table(document: Row) -> Table:
             counts[outcome] += cell["outcomes"].get(outcome, 0)
     ordered = sorted(totals.items(), key=lambda item: (item[0][1], item[0][2] != "none", item[0][2]))
     lines: list[list[str | Cell]] = [
-        [plain(system), plain(task), plain(arm), number(sum(counts.values()), write.count)]
-        + [number(counts[outcome], write.count) for outcome in OUTCOMES]
+        [
+            plain(system),
+            plain(task),
+            plain(arm),
+            number(sum(counts.values()), write.count),
+            *(number(counts[outcome], write.count) for outcome in OUTCOMES),
+        ]
         for (system, task, arm), counts in ordered
     ]
     names = [outcome.replace("_", " ") for outcome in OUTCOMES]
-    return Table(["system", "task", "arm", "questions", *names], lines, headings=3)
+    return compact(Table(["system", "task", "arm", "questions", *names], lines, headings=3))
 
 
 def worst_case_table(document: Row) -> Table:
@@ -343,7 +145,7 @@ def worst_case_table(document: Row) -> Table:
         [
             plain(cell["system"]),
             plain(cell["task"]),
-            split_name(cell["split"]),
+            plain(cell["split"]),
             number(cell["length"], write.count),
             plain(cell["negatives"] or ""),
             plain(cell["arm"]),
@@ -358,7 +160,7 @@ def worst_case_table(document: Row) -> Table:
     ]
     columns = ["system", "task", "split", "L", "negatives", "arm", "errors", "questions", "accuracy (%)",
                "all errors wrong (%)", "all errors right (%)"]  # fmt: skip
-    return Table(columns, lines, caption="cells with errors", headings=3)
+    return compact(Table(columns, lines, caption="cells with errors", headings=3))
 
 
 def cost_table(group: Group) -> Table:
@@ -366,7 +168,7 @@ def cost_table(group: Group) -> Table:
     lines: list[list[str | Cell]] = [
         [
             plain(cell["system"]),
-            split_name(cell["split"]),
+            plain(cell["split"]),
             number(cell["length"], write.count),
             number(cell["flops_write"], write.flops),
             number(cell["flops_read"], write.flops),
@@ -385,7 +187,7 @@ def cost_table(group: Group) -> Table:
     ]
     columns = ["system", "split", "L", "F write", "F read", "F total", "F write, shared", "F total, shared",
                "tokens in", "tokens out", "images in", "T_ans", "time to write", "time to read", "state"]  # fmt: skip
-    return drop_empty(Table(columns, lines, caption=group.title, headings=2))
+    return compact(Table(columns, lines, caption=group.title, headings=2))
 
 
 def cells_table(group: Group) -> Table:
@@ -393,7 +195,7 @@ def cells_table(group: Group) -> Table:
     lines: list[list[str | Cell]] = [
         [
             plain(cell["system"]),
-            split_name(cell["split"]),
+            plain(cell["split"]),
             number(cell["length"], write.count),
             number(cell["n"], write.count),
             number(cell["episodes"], write.count),
@@ -410,7 +212,7 @@ def cells_table(group: Group) -> Table:
     ]
     columns = ["system", "split", "L", "n", "episodes", "accuracy (%)", "balanced (%)", "on yes (%)", "on no (%)",
                "coverage R (%)", "C/R (%)", "score", "notes"]  # fmt: skip
-    return drop_empty(Table(columns, lines, caption=group.title, headings=2, wordy=1))
+    return compact(Table(columns, lines, caption=group.title, headings=2, wordy=1))
 
 
 def known_answer_table(document: Row) -> Table:
@@ -446,7 +248,7 @@ def known_answer_table(document: Row) -> Table:
         )
     columns = ["system", "task", "L", "measured (%)", "closed form (%)", "inside the interval", "the form is"]
     caption = "max-entropy streams, uniform negatives; an interval misses a true value in 1 of 20 cases"
-    return Table(columns, lines, caption=caption, headings=2, wordy=1)
+    return compact(Table(columns, lines, caption=caption, headings=2, wordy=1))
 
 
 def dicts(value: Any) -> list[dict[str, Any]]:
