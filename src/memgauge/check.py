@@ -124,4 +124,4 @@ def run_checks(*, quick: bool = False, seed: int = 0) -> Iterator[Line]:
     """Yield every line of the check, as soon as it is known."""
     yield from tables()
     yield from known_answers(streams=60 if quick else 300, seed=seed)
-    yield from intervals(simulations=1000 if quick else 4000, seed=seed)
+    yield from intervals(simulations=2000 if quick else 4000, seed=seed)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError, unknown_name
 from memgauge.responses import load_responses
 from memgauge.run import read_record
+from memgauge.tasks import TASKS, StoredStreams, get_task
+
+if TYPE_CHECKING:
+    from memgauge.streams import StreamItem
+    from memgauge.streams.video import VideoItem
 
 
 def find_question(run: Path, question: str, system: str | None = None) -> list[dict[str, Any]]:
@@ -49,27 +54,60 @@ def seen_by(run: Path, row: dict[str, Any]) -> dict[str, Any]:
 
     Where they cannot (an imported run, a dataset folder that has moved), the reason is returned under `stream`.
     """
+    from memgauge.streams import StreamItem
+
     try:
-        data = read_record(run).get("data", {})
-        item = _item(data, row)
+        item = _item(read_record(run).get("data", {}), row)
+        return _stream(item, row) if isinstance(item, StreamItem) and row["task"] in SYMBOL_TASKS else _video(item, row)
     except InputError as error:
         return {"stream": f"not shown: {error}"}
+
+
+SYMBOL_TASKS = tuple(task.name for task in TASKS.values() if task.lane_law is None)
+
+
+def _stream(item: StreamItem, row: dict[str, Any]) -> dict[str, Any]:
+    """Describe a stream of symbols and one candidate."""
     stream = item.symbols.tobytes()
     candidate = next((q.candidate.tobytes() for q in item.queries if q.query_id == row["query"]), None)
     if candidate is None:
-        return {"stream": f"not shown: {row['episode']} has no query {row['query']} any more"}
-    ends = [i + len(candidate) for i in range(len(stream)) if stream.startswith(candidate, i)]
+        raise InputError(f"{row['episode']} has no query {row['query']} any more")
     return {
         "candidate": ", ".join(map(str, candidate)),
-        "occurs": f"{len(ends)} times" + (f", the last one ends at symbol {ends[-1]} of {len(stream)}" if ends else ""),
+        "occurs": _occurrences(stream, candidate, "symbol"),
         "lz_rate": round(item.lz_rate, 4),
         "stream": ", ".join(map(str, stream)),
     }
 
 
-def _item(data: dict[str, Any], row: dict[str, Any]) -> Any:
-    """Make or read the stream of a row again."""
-    from memgauge.streams import make_item, read_dataset
+def _video(item: StreamItem | VideoItem, row: dict[str, Any]) -> dict[str, Any]:
+    """Describe a video and one candidate clip as letters with their belts."""
+    from memgauge.streams import StreamItem
+    from memgauge.streams.video import make_video, pairs_of
+    from memgauge.streams.video_frames import spell
+
+    law = get_task(row["task"]).lane_law or "fixed"
+    video = make_video(item, lane_law=law) if isinstance(item, StreamItem) else item
+    query = next((q for q in video.queries if q.query_id == row["query"]), None)
+    if query is None:
+        raise InputError(f"{row['episode']} has no query {row['query']} any more")
+    shown, asked = pairs_of(video.symbols, video.lanes), pairs_of(query.candidate, query.lanes)
+    return {
+        "candidate": spell(query.candidate, query.lanes),
+        "occurs": _occurrences(shown, asked, "frame"),
+        "stream": spell(video.symbols, video.lanes),
+    }
+
+
+def _occurrences(stream: bytes, candidate: bytes, unit: str) -> str:
+    """Say how often and where a candidate occurs."""
+    ends = [i + len(candidate) for i in range(len(stream)) if stream.startswith(candidate, i)]
+    return f"{len(ends)} times" + (f", the last one ends at {unit} {ends[-1]} of {len(stream)}" if ends else "")
+
+
+def _item(data: dict[str, Any], row: dict[str, Any]) -> StreamItem | VideoItem:
+    """Make or read the stream, or the video, of a row again."""
+    from memgauge.streams import StreamItem, make_item
 
     if data.get("identity", {}).get("made") and {"seed", "queries"} <= data.keys():
         index = row["episode"].rpartition("-")[2]
@@ -89,7 +127,8 @@ def _item(data: dict[str, Any], row: dict[str, Any]) -> Any:
         return item
     if "folder" not in data:
         raise InputError("the run does not say what was observed")
-    for item in read_dataset(Path(data["folder"]), lengths=(row["length"],), bands=(row["split"],)):
-        if item.stream_id == row["episode"]:
-            return item
+    source = StoredStreams(Path(data["folder"]), (row["length"],), (row["split"],))
+    for found in source.items():
+        if row["episode"] == (found.stream_id if isinstance(found, StreamItem) else found.video_id):
+            return found
     raise InputError(f"{data['folder']} has no stream {row['episode']}")

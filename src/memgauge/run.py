@@ -25,7 +25,7 @@ from memgauge.progress import Progress
 from memgauge.responses import SCHEMA_VERSION, ResponseLog
 from memgauge.rows import Asker, batch_rows, row_of, wanted_of
 from memgauge.system import BatchAnswers
-from memgauge.tasks import Source, get_task
+from memgauge.tasks import FrameStyle, Source, get_task
 
 BATCH_SYMBOLS = 1 << 21
 """At most so many symbols in one batch: bounded memory whatever the lengths."""
@@ -54,6 +54,8 @@ class Plan:
     """Seconds one call of a system may take."""
     concurrency: int = 16
     """Questions in flight, for systems that answer asynchronously."""
+    style: FrameStyle = field(default_factory=FrameStyle)
+    """How the frames of a video task are encoded."""
     replace: bool = False
     """Drop the rows of an earlier version of a system instead of refusing to mix them."""
 
@@ -112,7 +114,7 @@ def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progr
         checks = {subject.name: MutationCheck() for subject in plan.subjects}
         with Progress("questions", total if show_progress else None) as bar:
             for cell in cells:
-                for episodes in _chunks(cell.episodes(task), cell.length):
+                for episodes in _chunks(cell.episodes(task, plan.style), cell.length):
                     for subject in plan.subjects:
                         asker = Asker(record["run"], subject.name, subject.fingerprint)
                         job = _Job(plan, subject, asker, modes[subject.name], checks[subject.name], log, summary, bar)
@@ -359,11 +361,12 @@ def estimate(plan: Plan) -> list[dict[str, Any]]:
     task = get_task(plan.task)
     found = []
     for cell in plan.source.cells():
-        probe = next(iter(cell.episodes(task)))
+        probe = next(iter(cell.episodes(task, plan.style)))
         per_arm = len(plan.arms)
         for subject in plan.subjects:
             flops = None
-            if hasattr(subject.system, "expected_accuracy") and hasattr(subject.system, "read_batch"):
+            known = hasattr(subject.system, "expected_accuracy") and hasattr(subject.system, "read_batch")
+            if known and drive.batchable(probe):
                 privileged = bool(getattr(subject.system, "privileged", False))
                 answers = subject.system.read_batch(drive.stack([probe], plan.arms[0], privileged))
                 if answers.flops_write is not None and answers.flops_read is not None:

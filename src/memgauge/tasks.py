@@ -21,6 +21,8 @@ from memgauge.streams.item import Band, Negatives
 
 if TYPE_CHECKING:
     from memgauge.streams import StreamItem
+    from memgauge.streams.video import LaneLaw, VideoItem
+    from memgauge.streams.video_frames import ImageFormat
 
 BLOCK = 64
 """Symbols an observation; a stream arrives piecemeal, so that no system learns its length before the end."""
@@ -35,6 +37,17 @@ class Task:
     name: str
     description: str
     kind: ObservationKind
+    lane_law: LaneLaw | None = None
+    """For video: which belt a letter takes (see `memgauge.streams.video`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStyle:
+    """How the frames of a video task are encoded."""
+
+    image_format: ImageFormat = "png"
+    size: int = 448
+    """Height and width in pixels."""
 
 
 TASKS: dict[str, Task] = {
@@ -42,6 +55,8 @@ TASKS: dict[str, Task] = {
     for task in (
         Task("ecc-tokens", "blocks of symbols 0-15; the candidate as symbols", "symbols"),
         Task("ecc-text", "the same streams as comma-separated integers in words", "text"),
+        Task("ecc-video", "one letter a frame on three belts; a letter keeps its belt", "frame", "fixed"),
+        Task("ecc-video-free", "the same, but each frame has a belt of its own", "frame", "free"),
     )
 }
 
@@ -114,6 +129,25 @@ def stream_episode(item: StreamItem, task: Task) -> Episode:
         fingerprint=fingerprint,
         subtype=item.subtype,
     )
+
+
+def item_episode(item: StreamItem | VideoItem, task: Task, style: FrameStyle) -> Episode:
+    """Show a stream, or a video that was made of one, as an episode of `task`.
+
+    Raises `InputError` for a video that the task does not show.
+    """
+    from memgauge.streams import StreamItem
+
+    if task.lane_law is None:
+        if not isinstance(item, StreamItem):
+            raise InputError(f"{item.video_id} is a video; the task {task.name} shows streams: give ecc-video")
+        return stream_episode(item, task)
+    from memgauge.streams.video import make_video, video_episode
+
+    video = make_video(item, lane_law=task.lane_law) if isinstance(item, StreamItem) else item
+    if video.lane_law != task.lane_law:
+        raise InputError(f"{video.video_id} was made with the lane law {video.lane_law!r}; {task.name} has another")
+    return video_episode(video, image_format=style.image_format, size=style.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +231,15 @@ class StoredStreams:
             raise InputError(f"{self.folder}: no manifest.json: is it a folder made by `memgauge streams make`?")
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
+    def items(self) -> Iterator[StreamItem | VideoItem]:
+        """Read streams, or the videos that `memgauge video make` wrote."""
+        from memgauge.streams import read_dataset
+        from memgauge.streams.video_dataset import is_video_dataset, read_videos
+
+        if is_video_dataset(self.folder):
+            return read_videos(self.folder, lengths=self.lengths, bands=self.bands)
+        return read_dataset(self.folder, lengths=self.lengths, bands=self.bands)
+
     def describe(self) -> dict[str, object]:
         """Return the cells, for `run.json`."""
         cells = list(self.cells())
@@ -211,10 +254,8 @@ class StoredStreams:
     def cells(self) -> Iterator[TaskCell]:
         """Yield the cells of the folder, shortest streams first. The folder is read once."""
         if not self._cells:
-            from memgauge.streams import read_dataset
-
-            groups: dict[tuple[int, str, str], list[StreamItem]] = {}
-            for item in read_dataset(self.folder, lengths=self.lengths, bands=self.bands):
+            groups: dict[tuple[int, str, str], list[StreamItem | VideoItem]] = {}
+            for item in self.items():
                 kind = item.queries[0].negatives if item.queries else "uniform"
                 groups.setdefault((item.length, item.band, kind), []).append(item)
             if not groups:
@@ -234,13 +275,13 @@ class TaskCell:
     negatives: str
     streams: int
     questions: int
-    items: Callable[[], Iterator[StreamItem]]
+    items: Callable[[], Iterator[StreamItem | VideoItem]]
     """Start over from the first item."""
 
-    def episodes(self, task: Task) -> Iterator[Episode]:
-        """Yield the items as episodes of `task`."""
+    def episodes(self, task: Task, style: FrameStyle | None = None) -> Iterator[Episode]:
+        """Yield the items as episodes of `task`; `style` is how the frames of a video task are encoded."""
         for item in self.items():
-            yield stream_episode(item, task)
+            yield item_episode(item, task, style or FrameStyle())
 
 
 Source = MadeStreams | StoredStreams

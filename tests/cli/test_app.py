@@ -93,3 +93,33 @@ def test_a_run_can_be_shown_question_by_question(tmp_path, capsys, monkeypatch):
     assert run(["run", "ecc-text", "--system", "exact", "--out", "r", "--dry-run", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["total"]["questions"] == 2 * 2 * 20 * 16
+
+
+def test_video_is_a_task_like_any_other(tmp_path, capsys, monkeypatch):
+    from memgauge import load_responses
+
+    monkeypatch.chdir(tmp_path)
+    start = ["run", "ecc-video", "--lengths", "16", "--bands", "low,max", "--count", "3"]
+    assert run([*start, "--system", "exact", "--system", "lane-map", "--system", "window:bits=32", "--out", "v"]) == 0
+    rows = load_responses(tmp_path / "v")
+    assert set(rows["system"]) == {"exact+lanes", "lane-map", "window:bits=32+lanes"}
+    assert set(rows["outcome"]) == {"answered"}
+    assert dict(rows["variant"].value_counts().iter_rows()) == {"sequential": 144, "spatial": 144}
+    right = {name: part["correct"].mean() for (name,), part in rows.group_by("system")}
+    assert right["exact+lanes"] == 1.0
+    assert right["lane-map"] == 0.75
+    capsys.readouterr()
+    assert run(["show", "v", "low-16-0001/q03", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["question"]
+    assert (shown["candidate"] in shown["stream"]) == (shown["gold"] == "yes")
+    made = ["video", "make", "--length", "16", "--band", "low", "--count", "3", "--out", "frames"]
+    assert run(made) == 0
+    assert run(["run", "ecc-video", "--system", "exact", "--data", "frames", "--out", "w"]) == 0
+    stored = load_responses(tmp_path / "w").sort("key").select("key", "correct")
+    chosen = rows.filter((rows["system"] == "exact+lanes") & (rows["split"] == "low"))
+    assert stored.equals(chosen.sort("key").select("key", "correct"))
+    capsys.readouterr()
+    assert run(["run", "ecc-text", "--system", "exact", "--data", "frames", "--out", "x"]) == 2
+    assert "ecc-video" in capsys.readouterr().err
+    assert run([*start[:1], "ecc-text", "--system", "exact", "--frame-size", "64", "--out", "x"]) == 2
+    assert "--frame-size" in capsys.readouterr().err

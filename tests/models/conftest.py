@@ -22,7 +22,9 @@ def ask_model(tmp_path):
     from memgauge.systems.registry import fingerprint, make_system, system_name
     from memgauge.tasks import MadeStreams
 
-    def run(spec, *, out="run", task="ecc-text", lengths=(24,), count=2, queries=4, arms=("none",), source=None, **options):
+    def run(
+        spec, *, out="run", task="ecc-text", lengths=(24,), count=2, queries=4, arms=("none",), source=None, **options
+    ):
         system = make_system(spec)
         subject = Subject(system, system_name(system, spec), fingerprint(system, spec), spec)
         source = source or MadeStreams(lengths=lengths, bands=("max",), count=count, queries=queries, seed=5)

@@ -158,6 +158,8 @@ class Server:
         payload = json.dumps(response.body).encode() if response.raw is None else response.raw
         lines = [f"HTTP/1.1 {response.status} X", f"Content-Length: {len(payload)}", "Content-Type: application/json"]
         lines += [f"{name}: {value}" for name, value in response.headers.items()]
-        sink.write("\r\n".join(lines).encode() + b"\r\n\r\n" + (payload[: len(payload) // 2] if response.cut else payload))
+        sink.write(
+            "\r\n".join(lines).encode() + b"\r\n\r\n" + (payload[: len(payload) // 2] if response.cut else payload)
+        )
         await sink.drain()
         return not response.cut

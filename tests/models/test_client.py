@@ -48,7 +48,9 @@ def test_payoff_arms_differ_by_one_sentence(ask_model):
     assert (len(texts), len(plain)) == (6, 2)
     for text in plain:
         head, _, tail = text.partition("\n\nMain sequence:")
-        added = sorted(t[len(head) : -len(tail)] for t in texts if t.startswith(head) and t.endswith(tail) and t != text)
+        added = sorted(
+            t[len(head) : -len(tail)] for t in texts if t.startswith(head) and t.endswith(tail) and t != text
+        )
         assert [sentence.split(" point")[0] for sentence in added] == [
             "\nScoring: a correct answer earns +1",
             "\nScoring: a correct answer earns +3",
@@ -126,13 +128,28 @@ def test_what_does_not_pass_is_an_error_that_is_asked_again(ask_model, response,
 
 REFUSALS = {
     "vLLM, too long": (
-        Response(400, {"object": "error", "message": "This model's maximum context length is 64 tokens. However, your "
-                       "request has 200 input tokens. Please reduce the length of the input messages."}),
+        Response(
+            400,
+            {
+                "object": "error",
+                "message": "This model's maximum context length is 64 tokens. However, your "
+                "request has 200 input tokens. Please reduce the length of the input messages.",
+            },
+        ),
         "too_long",
     ),
     "llama.cpp, too long": (
-        Response(400, {"error": {"code": 400, "message": "request (15030 tokens) exceeds the available context size "
-                                 "(4096 tokens), try increasing it", "type": "exceed_context_size_error"}}),
+        Response(
+            400,
+            {
+                "error": {
+                    "code": 400,
+                    "message": "request (15030 tokens) exceeds the available context size "
+                    "(4096 tokens), try increasing it",
+                    "type": "exceed_context_size_error",
+                }
+            },
+        ),
         "too_long",
     ),
     "SGLang, too long": (
@@ -176,11 +193,13 @@ def test_a_refusal_is_neither_an_answer_nor_an_abstention(ask_model, kind):
 
 
 def test_an_answer_budget_that_leaves_no_room_is_said_at_once(ask_model):
-    said = "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your request has 300"
-    with Server(lambda _: Response(400, {"error": {"message": said}})) as server:
-        with pytest.raises(RunStoppedError, match="lower max_tokens"):
-            ask_model(f"model:name=m,base_url={server.url}")
-    with Server(after_one_answer(Response(400, {"error": {"message": said}}))) as server:
+    said = (
+        "'max_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your request has 300"
+    )
+    refusal = Response(400, {"error": {"message": said}})
+    with Server(lambda _: refusal) as server, pytest.raises(RunStoppedError, match="lower max_tokens"):
+        ask_model(f"model:name=m,base_url={server.url}")
+    with Server(after_one_answer(refusal)) as server:
         _, rows = ask_model(f"model:name=m,base_url={server.url}", out="other", count=1, concurrency=1)
     assert sorted(rows["outcome"]) == ["answered", *["refused_by_server"] * 3]
 
@@ -194,7 +213,9 @@ def test_thinking_is_charged_but_is_no_answer(ask_model):
         completion(None, finish="length", reasoning_content=thought, tokens_out=8192),
         completion(None, finish="length", tokens_out=8192),
         completion("", tokens_out=1),
-        completion([{"type": "thinking", "thinking": [{"type": "text", "text": thought}]}, {"type": "text", "text": "{1}"}]),
+        completion(
+            [{"type": "thinking", "thinking": [{"type": "text", "text": thought}]}, {"type": "text", "text": "{1}"}]
+        ),
     ]
     expected = [
         ("answered", None),
@@ -284,5 +305,3 @@ def test_a_reply_without_end_is_not_read(ask_model, monkeypatch):
         _, rows = ask_model(f"model:name=m,base_url={server.url}", count=1, concurrency=1)
     assert sorted(rows["outcome"]) == ["answered", *["model_error"] * 3]
     assert "its reply is larger" in rows.filter(pl.col("outcome") == "model_error")["error"][0]
-
-

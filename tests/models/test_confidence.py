@@ -18,7 +18,12 @@ def token(text, probability, **alternatives):
 
 
 def test_the_option_is_found_in_a_token_of_its_own():
-    tokens = [token("I say ", 1), token("{", 1), token("0", 0.6, others={"0": 0.6, "1": 0.2, "2": 0.1, "x": 0.1}), token("}", 1)]
+    tokens = [
+        token("I say ", 1),
+        token("{", 1),
+        token("0", 0.6, others={"0": 0.6, "1": 0.2, "2": 0.1, "x": 0.1}),
+        token("}", 1),
+    ]
     assert OptionConfidence("I say {0}", 0, tokens)(6) == pytest.approx(0.6 / 0.9)
 
 
@@ -33,12 +38,24 @@ def test_blanks_escapes_and_characters_of_several_tokens():
     euro = "\u20ac".encode()
     first = {"token": "", "bytes": list(euro[:2]), "logprob": 0.0, "top_logprobs": []}
     second = {"token": "", "bytes": list(euro[2:]), "logprob": 0.0, "top_logprobs": []}
-    tokens = [first, second, token(r"\{", 1), token(" ", 1), token("0", 0.9, others={"0": 0.9, "1": 0.1}), token(r"\}", 1)]
+    tokens = [
+        first,
+        second,
+        token(r"\{", 1),
+        token(" ", 1),
+        token("0", 0.9, others={"0": 0.9, "1": 0.1}),
+        token(r"\}", 1),
+    ]
     assert OptionConfidence("\u20ac\\{ 0\\}", 0, tokens)(2) == pytest.approx(0.9)
 
 
 def test_reasoning_in_front_and_special_tokens_behind_do_not_matter():
-    tokens = [token("hm", 1), token("</think>", 1), token("{0}", 0.7, others={"{0}": 0.7, "{1}": 0.3}), token("<|end|>", 1)]
+    tokens = [
+        token("hm", 1),
+        token("</think>", 1),
+        token("{0}", 0.7, others={"{0}": 0.7, "{1}": 0.3}),
+        token("<|end|>", 1),
+    ]
     raw = "<think>hm</think>{0}"
     assert OptionConfidence(raw, 17, tokens)(17) == pytest.approx(0.7)
 

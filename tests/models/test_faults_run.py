@@ -1,4 +1,4 @@
-"""30 % of requests fail in twelve different ways; the run ends complete, with the answers of a clean run."""
+"""30 % of requests fail in thirteen different ways; the run ends complete, with the answers of a clean run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from scripted_server import Response, Server, completion, reader
 
 WAYS = {
     "429, seconds": lambda: Response(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.02"}),
-    "429, date": lambda: Response(429, {"error": {"message": "slow down"}}, {"Retry-After": formatdate(0, usegmt=True)}),
+    "429, date": lambda: Response(
+        429, {"error": {"message": "slow down"}}, {"Retry-After": formatdate(0, usegmt=True)}
+    ),
     "500": lambda: Response(500, {"error": {"message": "internal"}}),
     "502, HTML": lambda: Response(502, raw=b"<html><h1>502 Bad Gateway</h1></html>"),
     "503": lambda: Response(503, {"message": "no worker"}),

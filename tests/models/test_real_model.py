@@ -32,7 +32,7 @@ def llama():
     parameters.port = 0
     parameters.n_ctx = 8192
     parameters.n_parallel = 2
-    parameters.cpuparams.n_threads = 2
+    parameters.cpuparams.n_threads = 1  # two would wait for each other when tests run side by side
     parameters.warmup = False
     parameters.verbosity = 0
     server = xllamacpp.Server(parameters)
@@ -40,7 +40,6 @@ def llama():
     del server
 
 
-@pytest.mark.slow
 def test_ecc_text_through_a_real_model(llama, tmp_path, capsys):
     """ecc-text at L = 8 and 64, arms A and B: 16 requests, constrained to short answers to save time."""
     from memgauge.cli.app import run
@@ -71,9 +70,10 @@ def test_ecc_text_through_a_real_model(llama, tmp_path, capsys):
     assert '"asked":0' in capsys.readouterr().out.replace(" ", "")
 
 
-@pytest.mark.slow
 def test_a_real_server_refuses_what_is_too_long_and_says_so(llama, ask_model):
-    _, rows = ask_model(f"model:name=smollm2-135m,base_url={llama}/v1,max_tokens=4", lengths=(4096,), count=1, queries=2)
+    _, rows = ask_model(
+        f"model:name=smollm2-135m,base_url={llama}/v1,max_tokens=4", lengths=(4096,), count=1, queries=2
+    )
     assert set(rows["outcome"]) == {"refused_by_server"}
     assert set(rows["refused_kind"]) == {"too_long"}
     assert rows["raw_output"].str.contains("exceeds the available context size").all()

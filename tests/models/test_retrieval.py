@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 from fractions import Fraction
 
@@ -49,7 +50,7 @@ def test_merging_keeps_what_is_covered(pairs):
     spans = [(start, start + size) for start, size in pairs]
     found = merged(spans)
     assert {i for a, b in spans for i in range(a, b)} == {i for a, b in found for i in range(a, b)}
-    assert all(first[1] < second[0] for first, second in zip(found, found[1:], strict=False))
+    assert all(first[1] < second[0] for first, second in itertools.pairwise(found))
 
 
 def test_the_best_windows_and_ties():

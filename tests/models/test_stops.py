@@ -52,7 +52,10 @@ def test_the_key_is_in_no_repr_and_no_row(ask_model, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("response", "said"),
     [
-        (Response(404, {"object": "error", "message": "The model `m` does not exist."}), "The model `m` does not exist"),
+        (
+            Response(404, {"object": "error", "message": "The model `m` does not exist."}),
+            "The model `m` does not exist",
+        ),
         (Response(404, {"error": {"message": "model 'm' not found, try pulling it first"}}), "try pulling it first"),
         (Response(404, {"detail": "Not Found"}), "base_url"),
         (Response(405, raw=b"<html>405"), "base_url"),
@@ -61,7 +64,10 @@ def test_the_key_is_in_no_repr_and_no_row(ask_model, tmp_path, monkeypatch):
         (Response(200, {"hello": "world"}), "JSON without choices"),
         (Response(400, {"error": {"message": "Unrecognized request argument: foo"}}), "Unrecognized request argument"),
         (Response(402, {"error": {"message": "Payment required"}}), "HTTP 402"),
-        (Response(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}), "quota"),
+        (
+            Response(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
+            "quota",
+        ),
         (Response(500, {"error": {"message": "image input is not supported - hint: mmproj"}}), "not supported"),
     ],
 )
@@ -76,7 +82,7 @@ def test_what_can_never_work_is_said_early(ask_model, response, said):
 def test_a_server_that_is_down(ask_model):
     with Server() as server:
         url = server.url
-    with pytest.raises(RunStoppedError, match="cannot connect.*check that the server runs"):
+    with pytest.raises(RunStoppedError, match=r"cannot connect.*check that the server runs"):
         ask_model(f"model:name=m,base_url={url},backoff=0.001")
 
 
@@ -116,6 +122,20 @@ def test_the_command_says_it_and_exits_2(tmp_path, capsys):
         )  # fmt: skip
     assert status == 2
     assert "memgauge: error" in capsys.readouterr().err
+
+
+def test_limits_may_be_given_to_the_command(tmp_path, capsys):
+    from memgauge.cli.app import run
+
+    with Server() as server:
+        spec = f"model:name=m,base_url={server.url}"
+        command = ["run", "ecc-text", "--system", spec, "--lengths", "16", "--bands", "max", "--count", "1"]
+        status = run([*command, "--out", str(tmp_path / "r"), "--max-requests", "3", "--max-inflight-mb", "8"])
+        assert (status, server.count) == (2, 3)
+    assert "max_requests=3 is used up" in capsys.readouterr().err
+    command[3] = "exact"
+    assert run([*command, "--out", str(tmp_path / "e"), "--max-tokens", "3"]) == 2
+    assert "are for models behind an endpoint" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -47,15 +47,16 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
-    """Open a file in a fresh context and wait until its charts are drawn."""
-    contexts = []
+    """Open a file and wait until its charts are drawn; one that is open at that width is not opened again."""
+    opened: dict[tuple[Path, int], Visit] = {}
 
-    def open_page(path: Path, width: int = 1280, **options: Any) -> Visit:
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        visited = Visit(context.new_page())
+    def open_page(path: Path, width: int = 1280) -> Visit:
+        if (path, width) in opened:
+            return opened[path, width]
+        context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=True)
+        visited = opened[path, width] = Visit(context.new_page())
         page = visited.page
         page.on("request", lambda request: visited.requests.append(request.url))
         page.on("pageerror", lambda error: visited.messages.append(f"exception: {error}"))
@@ -67,9 +68,9 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
             ),
         )
         page.goto(path.resolve().as_uri())
-        page.wait_for_selector("html[data-drawn]", state="attached", timeout=30_000)
+        page.wait_for_selector("html[data-drawn]", state="attached", timeout=60_000)
         return visited
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for visited in opened.values():
+        visited.page.context.close()

@@ -147,6 +147,13 @@ def test_croissant_is_valid(tmp_path, video_format):
     assert fields == tables
 
 
+def test_of_other_peoples_streams_no_origin_is_claimed(tmp_path):
+    manifest = write_videos(tmp_path / "set", [make_video(make_item("low", 8, 0, seed=1))], parameters={"from": "me"})
+    assert manifest["parameters"] == {"from": "me"}
+    assert "made" not in manifest
+    assert "license" not in json.loads((tmp_path / "set" / "croissant.json").read_text())
+
+
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
     def videos():
         yield make_video(make_item("low", 16, 0, seed=1))

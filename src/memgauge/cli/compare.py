@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,10 +67,10 @@ def _print_tables(comparisons: list[Comparison], overall: list[Comparison]) -> N
     from memgauge.cli.output import print_table
     from memgauge.report.text import p_value, percent, plain
 
-    columns = (
-        "cell", "n", "unpaired", "A %", "B %", "A - B (points)", "only A", "only B", "McNemar p", "Holm",
-        "stream p", "Holm ",
-    )  # fmt: skip
+    columns = ("cell", "n", "A %", "B %", "A - B, points", "only A, B", "McNemar", "streams")
+    keys: list[Mapping[str, object]] = [{**item} for item in comparisons]
+    varying = [name for name in PARTS if len({key[name] for key in keys}) > 1]
+    common = [name for name in PARTS if name not in varying]
     for whole in overall:
         names = (whole["system_a"], whole["system_b"])
         rows = []
@@ -77,23 +78,36 @@ def _print_tables(comparisons: list[Comparison], overall: list[Comparison]) -> N
             test = item["mcnemar"]
             rows.append(
                 [
-                    "all" if item is whole else _cell_name(item),
+                    "all" if item is whole else _name(item, varying) or "the cell",
                     f"{item['n']:,}",
-                    f"{item['unpaired']:,}",
                     percent(item["accuracy_a"]),
                     percent(item["accuracy_b"]),
                     _difference(item["difference"]),
-                    f"{test['a_only']:,}",
-                    f"{test['b_only']:,}",
-                    p_value(test["p"]),
+                    f"{test['a_only']:,}, {test['b_only']:,}",
                     p_value(item["p_holm"]),
-                    p_value(item["p_stream"]),
                     p_value(item["p_stream_holm"]),
                 ]
             )
-        print_table(f"A = {plain(names[0])}, B = {plain(names[1])}", columns, rows)
-    count_of = len(comparisons)
-    print(f"Holm: over m = {count_of} comparison{'s' if count_of != 1 else ''}; 'all' over {len(overall)}.")
+        where = _name(comparisons[0], common)
+        print_table(f"A = {plain(names[0])}, B = {plain(names[1])}{f' ({where})' if where else ''}", columns, rows)
+        if whole["unpaired"]:
+            print(f"{whole['unpaired']:,} questions were scored for one side only and are left out.")
+    print(
+        f"McNemar and streams: p-values corrected by Holm over m = {len(comparisons)} (all: {len(overall)}). "
+        "McNemar takes questions as independent, the sign-flip test of streams does not."
+    )
+
+
+PARTS = ("task", "split", "subtype", "length", "negatives", "arm")
+
+
+def _name(item: Comparison, parts: Sequence[str]) -> str:
+    """Name a cell by these parts of its key."""
+    from memgauge.report.text import plain
+
+    values: Mapping[str, object] = item
+    shown = {"length": "L={}", "arm": "arm {}"}
+    return " ".join(shown.get(name, "{}").format(plain(values[name])) for name in parts if values[name] is not None)
 
 
 def _difference(estimate: Estimate) -> str:
@@ -103,13 +117,3 @@ def _difference(estimate: Estimate) -> str:
     low, high = estimate["low"], estimate["high"]
     middle = points(estimate["value"])
     return middle if low is None or high is None else f"{middle} [{points(low)}, {points(high)}]"
-
-
-def _cell_name(item: Comparison) -> str:
-    """Name a cell by what tells it from others."""
-    from memgauge.report.text import plain
-
-    parts = [item["task"], item["split"], item["subtype"], f"L={item['length']}", item["negatives"]]
-    if item["arm"] != "none":
-        parts.append(f"arm {item['arm']}")
-    return " ".join(plain(part) for part in parts if part)

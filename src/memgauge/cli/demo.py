@@ -40,7 +40,7 @@ def demo(
     plan = Plan(
         task="ecc-tokens",
         source=MadeStreams(lengths=LENGTHS, negatives=("uniform", "matched"), seed=seed),
-        subjects=subjects_of(SYSTEMS),
+        subjects=subjects_of(SYSTEMS, "ecc-tokens"),
         arms=("none", "A", "B"),
     )
     print(f"asking {len(SYSTEMS)} memories about streams of {', '.join(map(str, LENGTHS))} symbols", file=sys.stderr)

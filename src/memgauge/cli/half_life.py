@@ -143,6 +143,11 @@ def _of_video(
     from memgauge.rollouts.measure import measure
 
     options = measure_options(track, revisits, fit)
+    thumbnails = None
+    if html is not None:
+        from memgauge.report.half_life_pictures import Thumbnails
+
+        thumbnails = Thumbnails()
     rollout = measure(
         video,
         poses=options.poses,
@@ -150,11 +155,12 @@ def _of_video(
         revisit=options.revisit,
         fit=options.fit,
         embedder=options.make_embedder(),
+        observers=(thumbnails,) if thumbnails else (),
     )
-    if html is not None:
+    if html is not None and thumbnails is not None:
         from memgauge.report.half_life import write_video_report
 
-        write_video_report(html, rollout)
+        write_video_report(html, rollout, thumbnails)
     if json:
         print_json(rollout.to_dict())
         return 0
@@ -195,11 +201,16 @@ def _of_batch(
     write_batch_report(out / "report.html", records, board)
     for record in records:
         if record["status"] == "error":
-            print(f"{record['video']}: {record['detail']}", file=sys.stderr)
+            print(f"memgauge: error: {record['detail']}", file=sys.stderr)
     if json:
         print_json({"out": str(out), "leaderboard": board, "videos": records})
     else:
         print_table("memory half-life", *leaderboard_rows(board))
+        for model in board["models"]:
+            refused = ", ".join(f"{count} {reason}" for reason, count in model["refused"].items())
+            errors = f"{model['errors']} could not be read" if model["errors"] else ""
+            if refused or errors:
+                print(f"{model['model']}: {'; '.join(part for part in (refused, errors) if part)}")
         print(f"{out / 'report.html'}  {out / 'results.csv'}  {out / 'results.jsonl'}")
     return 0
 

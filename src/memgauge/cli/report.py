@@ -52,19 +52,19 @@ def report(
         from memgauge.report.charts import draw
 
         drawn = draw(document)
-        if out is not None:
-            from memgauge.report.content import report_page
+        try:
+            if out is not None:
+                from memgauge.report.content import report_page
 
-            try:
                 write_whole(out, report_page(document, drawn))
-            except OSError as error:
-                raise InputError(f"cannot write {out}: {error.strerror or error}") from error
-            written.append(f"page: {out}")
-        if charts is not None:
-            from memgauge.report.charts.export import export_charts
+                written.append(f"page: {out}")
+            if charts is not None:
+                from memgauge.report.charts.export import export_charts
 
-            files = export_charts([block for family in drawn.values() for block in family], charts, formats)
-            written.append(f"charts: {len(files)} files in {charts}")
+                files = export_charts([block for family in drawn.values() for block in family], charts, formats)
+                written.append(f"charts: {len(files)} files in {charts}")
+        except OSError as error:
+            raise InputError(f"cannot write {error.filename or out or charts}: {error.strerror or error}") from error
     if json:
         print_json(document)
     else:

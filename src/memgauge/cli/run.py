@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -13,11 +13,11 @@ from memgauge.cli.options import Json, integers, names
 
 if TYPE_CHECKING:
     from memgauge.run import Plan, Subject
-    from memgauge.tasks import Source
+    from memgauge.tasks import FrameStyle, Source
 
 
 def run(
-    task: Annotated[str, Parameter(help="ecc-tokens or ecc-text; see `memgauge list tasks`.")],
+    task: Annotated[str, Parameter(help="ecc-tokens, ecc-text or ecc-video; see `memgauge list tasks`.")],
     /,
     *,
     system: Annotated[
@@ -45,6 +45,19 @@ def run(
     arms: Annotated[str, Parameter(help="Payoff arms: none, A (+3/-1), B (+1/-4), comma-separated.")] = "none",
     timeout: Annotated[float, Parameter(help="Seconds that one call of a system may take.")] = 300.0,
     concurrency: Annotated[int, Parameter(help="Questions in flight, for systems that answer asynchronously.")] = 16,
+    frame_format: Annotated[
+        Literal["png", "jpeg"] | None, Parameter(help="How frames are encoded, for video tasks [png].")
+    ] = None,
+    frame_size: Annotated[int | None, Parameter(help="Height and width of frames, for video tasks [448].")] = None,
+    max_requests: Annotated[
+        int | None, Parameter(help="Requests that each model behind an endpoint may be sent, tries included.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Parameter(help="Tokens, read and written, that each model behind an endpoint may spend.")
+    ] = None,
+    max_inflight_mb: Annotated[
+        int | None, Parameter(help="MiB of requests in memory, for models behind an endpoint [512].")
+    ] = None,
     replace: Annotated[
         bool,
         Parameter(negative="", help="Drop rows of an earlier version of a system instead of refusing to mix them."),
@@ -64,12 +77,15 @@ def run(
     plan = runner.Plan(
         task=task,
         source=_source(data, lengths, bands, count, queries, negatives, seed),
-        subjects=subjects_of(system),
+        subjects=subjects_of(system, task),
+        style=_style(task, frame_format, frame_size),
         arms=names("--arms", arms),
         timeout=timeout,
         concurrency=concurrency,
         replace=replace,
     )
+    limits = {"max_requests": max_requests, "max_total_tokens": max_tokens, "max_inflight_mb": max_inflight_mb}
+    _limit(plan.subjects, {name: value for name, value in limits.items() if value is not None})
     if dry_run:
         return _dry_run(plan, json)
     summary = runner.execute(plan, out, command=["memgauge", *sys.argv[1:]])
@@ -134,24 +150,58 @@ def _source(
     return MadeStreams(**options)
 
 
-def subjects_of(specs: Sequence[str]) -> tuple[Subject, ...]:
-    """Make the systems that the specifications name."""
+def _style(task: str, frame_format: Literal["png", "jpeg"] | None, frame_size: int | None) -> FrameStyle:
+    """Return how frames are encoded; refuse options that the task has no use for."""
+    from memgauge.errors import InputError
+    from memgauge.tasks import FrameStyle, get_task
+
+    given = {"--frame-format": frame_format, "--frame-size": frame_size}
+    useless = [name for name, value in given.items() if value is not None]
+    if useless and get_task(task).kind != "frame":
+        raise InputError(f"{', '.join(useless)}: the task {task} shows no frames; leave it out, or ask for ecc-video")
+    return FrameStyle(frame_format or "png", 448 if frame_size is None else frame_size)
+
+
+def subjects_of(specs: Sequence[str], task: str) -> tuple[Subject, ...]:
+    """Make the systems that the specifications name.
+
+    About video, a known-answer system keeps the belts of letters as well: its name then says so.
+    """
     from memgauge.run import Subject
+    from memgauge.systems.known.lane_map import with_lanes
     from memgauge.systems.registry import fingerprint, make_system, system_name
+    from memgauge.tasks import get_task
 
     subjects = []
     for spec in specs:
-        system = make_system(spec)
+        named = make_system(spec)
+        system = with_lanes(named) if get_task(task).kind == "frame" else named
+        suffix = "" if system is named else f" as {system.name} version={system.version}"
         subjects.append(
             Subject(
                 system=system,
                 name=system_name(system, spec),
-                fingerprint=fingerprint(system, spec),
+                fingerprint=fingerprint(named, spec) + suffix,
                 spec=spec,
                 description=str(getattr(system, "description", "")),
             )
         )
     return tuple(subjects)
+
+
+def _limit(subjects: Sequence[Subject], limits: dict[str, int]) -> None:
+    """Hand limits to the systems that take them; a limit that none of them takes is refused."""
+    from memgauge.errors import InputError
+
+    if not limits:
+        return
+    takers = [subject.system.limit for subject in subjects if callable(getattr(subject.system, "limit", None))]
+    if not takers:
+        raise InputError(
+            "--max-requests, --max-tokens and --max-inflight-mb are for models behind an endpoint (model:...)"
+        )
+    for limit in takers:
+        limit(**limits)
 
 
 def _dry_run(plan: Plan, json: bool) -> int:

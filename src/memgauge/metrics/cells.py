@@ -91,8 +91,8 @@ class Cell:
 def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     """Return the cells of a responses table, in the order of their keys, and notes about the table as a whole.
 
-    A row that occurs twice (equal `key` and system: the same run given twice) counts once. Raises `InputError` for a table
-    without the columns of `memgauge.responses`.
+    A row that occurs twice (equal `key` and system: the same run given twice) counts once. Raises `InputError` for a
+    table without the columns of `memgauge.responses`.
     """
     target = schema()
     missing = [name for name in target if name not in rows.columns]

@@ -126,8 +126,14 @@ def lines(result: HalfLifeResult) -> list[tuple[str, str]]:
         rows.append(("gaps", f"{_time(support.gap_min, unit)} to {_time(support.gap_max, unit)}"))
         rows.append(("scores", f"{_digits(support.score_min)} to {_digits(support.score_max)}"))
     rows.append(("method", f"{_METHODS[result.method]}, bounds {result.bounds}"))
-    rows += [("warning", warning) for warning in result.warnings]
+    rows += [("warning", WARNINGS.get(warning, warning)) for warning in result.warnings]
     return rows
+
+
+WARNINGS = {
+    "pairs_not_independent": "pairs_not_independent: fewer than five events, so the permutation p is not to be trusted"
+}
+"""Warnings by name, as sentences."""
 
 
 _SHORT = {"seconds": " s", "days": " d"}

@@ -166,9 +166,10 @@ def _calibration(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Bl
 
 
 def _comparisons(document: Row) -> list[Block]:
-    if not document["comparisons"]:
+    compared = [row for row in document["comparisons"] if row["n"]]
+    if not compared:
         return [Text("There is nothing to compare: no two systems answered the same questions.")]
-    shown, _ = groups(document["comparisons"], tables.ALL)
+    shown, _ = groups(compared, tables.ALL)
     blocks: list[Block] = [
         Text(
             "Pairs of systems on the same questions. The interval is of the difference, over episodes; McNemar's exact "
@@ -260,6 +261,7 @@ def _facts(run: Row) -> Iterable[tuple[str, str]]:
     if run.get("finished") is False:
         yield "State", "not finished"
     commands = run.get("commands") or ([run["command"]] if run.get("command") else [])
+    commands = commands if isinstance(commands, list) else [commands]
     yield "Commands", "; ".join(f"`{_command(command)}`" for command in commands if command)
     for name in ("versions", "data", "machine"):
         yield name.capitalize(), _flat(run.get(name))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from memgauge.report.text import NONE, plain, storable
 
@@ -95,6 +95,25 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that lies in the page itself."""
+
+    image: bytes
+    kind: Literal["jpeg", "png", "webp"]
+    description: str
+    """What there is to see, for those who cannot see it."""
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Images in a grid, each at least `width` pixels wide."""
+
+    items: Sequence[Picture]
+    width: int = 260
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that are shown on demand, and always in print."""
 
@@ -102,7 +121,7 @@ class Fold:
     blocks: Sequence[Block]
 
 
-Block = Text | Note | Bullets | Terms | Table | Chart | Fold
+Block = Text | Note | Bullets | Terms | Table | Chart | Pictures | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +156,10 @@ class _Writer:
                 self.parts.append(_table(block))
             case Chart():
                 self.chart(block)
+            case Pictures(items, width):
+                self.parts.append(
+                    f'<div class="pictures" style="--width:{int(width)}px">{"".join(_picture(p) for p in items)}</div>'
+                )
             case Fold(summary, blocks):
                 self.parts.append(f"<details><summary>{_inline(summary)}</summary>")
                 for inner in blocks:
@@ -251,6 +274,14 @@ def _table(table: Table) -> str:
     caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
     rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="wide" tabindex="0"><table>{caption}{rows}</table></div>'
+
+
+def _picture(picture: Picture) -> str:
+    source = f"data:image/{picture.kind};base64,{base64.b64encode(picture.image).decode()}"
+    return (
+        f'<figure><img src="{source}" alt="{escape(plain(picture.description))}">'
+        f"<figcaption>{_inline(picture.caption)}</figcaption></figure>"
+    )
 
 
 def _inert_json(value: Any) -> str:

@@ -112,17 +112,15 @@ _COSTS = ["system", "split", "F_write", "F_read", "tokens in", "tokens out", "st
 
 
 def _costs(group: Group) -> Blocks:
-    dense = [cell for cell in group.rows if cell["split"] == "max"] or group.rows
-    found = {(cell["system"], cell["length"]): cell for cell in reversed(dense)}
+    # One band is enough here; the page has both.
+    chosen = [cell for cell in group.rows if cell["split"] == "max" or not tables.has_bands(group)]
 
     def line(cell: Row) -> Line:
         amounts = [write.flops(cell["flops_write"]), write.flops(cell["flops_read"])]
         amounts += [write.count(cell["tokens_in"]), write.count(cell["tokens_out"]), write.bits(cell["state_bits"])]
         return [plain(cell["system"]), plain(cell["split"]), *amounts]
 
-    return _each_length(
-        group, lambda length: [line(found[name, length]) for name in group.systems if (name, length) in found]
-    )
+    return _each_length(group, lambda length: [line(cell) for cell in chosen if cell["length"] == length])
 
 
 _PAYOFFS = ["system", "R A/B (%)", "responsiveness", "C/R A/B (%)", "selectivity gap", "payoff gain"]

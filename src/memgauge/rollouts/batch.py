@@ -123,7 +123,8 @@ def key_of(job: Job, options: MeasureOptions, embedder: str) -> str:
         digest.update(b"\0absent" if path is None else b"\0present")
         if path is not None:
             for file in _files(path):
-                digest.update(file.name.encode() + b"\0")
+                # A reader goes by the name of a track; the name of a video means nothing beyond model and case.
+                digest.update(b"" if file is job.video else file.name.encode() + b"\0")
                 with file.open("rb") as stream:
                     while block := stream.read(1 << 20):
                         digest.update(block)
@@ -180,7 +181,7 @@ def run_batch(
             file.write(json.dumps(done[key], allow_nan=False, ensure_ascii=False) + "\n")
             file.flush()
             bar.advance()
-    records = [done[key] for key in keys]
+    records = [{**done[key], "video": str(job.video)} for key, job in zip(keys, jobs, strict=True)]
     write_whole(folder / "results.csv", table(records))
     return records
 

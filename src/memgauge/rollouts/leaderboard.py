@@ -14,7 +14,7 @@ from memgauge.seeding import generator
 
 _FLIPS = 9999
 _ALL_FLIPS = 12
-COLUMNS = ("model", "videos", "raw (ok)", "95 %", "median half-life", "fidelity", "95 %", "refused", "errors")
+COLUMNS = ("model", "ok", "raw [95 %]", "half-life (median)", "fidelity [95 %]")
 
 
 def leaderboard(records: Sequence[dict[str, Any]], seed: int = 0) -> dict[str, Any]:
@@ -108,27 +108,22 @@ def _holm(pairs: Sequence[dict[str, Any]]) -> None:
 def leaderboard_rows(board: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return the leaderboard as columns and rows of text."""
 
-    def number(value: float | None, unit: str = "") -> str:
-        return "-" if value is None else f"{value:.3f}{unit}"
-
-    def ends(estimate: dict[str, Any]) -> str:
-        return "-" if estimate["low"] is None else f"{estimate['low']:.3f} to {estimate['high']:.3f}"
+    def estimate(found: dict[str, Any]) -> str:
+        if found["value"] is None:
+            return "-"
+        ends = "" if found["low"] is None else f" [{found['low']:.2f}, {found['high']:.2f}]"
+        return f"{found['value']:.3f}{ends}"
 
     rows: list[tuple[str, ...]] = []
     for model in board["models"]:
-        raw, fidelity = model["raw"], model["memory_revisit_fidelity"]
-        refused = ", ".join(f"{count} {reason}" for reason, count in model["refused"].items()) or "0"
+        half = model["half_life_seconds_median"]
         rows.append(
             (
                 model["model"],
-                str(model["videos"]),
-                f"{number(raw['value'])} ({model['ok']})",
-                ends(raw),
-                number(model["half_life_seconds_median"], " s"),
-                number(fidelity["value"]),
-                ends(fidelity),
-                refused,
-                str(model["errors"]),
+                f"{model['ok']} of {model['videos']}",
+                estimate(model["raw"]),
+                "-" if half is None else f"{half:.3g} s",
+                estimate(model["memory_revisit_fidelity"]),
             )
         )
     return COLUMNS, rows

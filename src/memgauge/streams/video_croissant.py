@@ -30,9 +30,15 @@ _QUERY_FIELDS = (
 _REPEATED = {"symbols", "lanes", "candidate", "files"}
 
 
-def croissant(version: str, files: dict[str, dict[str, Any]], video_format: str) -> dict[str, Any]:
-    """Return the description of a folder as JSON-LD; `files` gives `sha256` and `bytes` of the two tables."""
-    document = describe_streams(version, files)
+def croissant(version: str, files: dict[str, dict[str, Any]], video_format: str, *, made: bool) -> dict[str, Any]:
+    """Return the description of a folder as JSON-LD.
+
+    `files` gives `sha256` and `bytes` of the two tables. `made` says that the streams were drawn here; of others
+    neither origin nor licence is claimed.
+    """
+    document = describe_streams(version, files, made=made)
+    if made:
+        document["rai:personalSensitiveInformation"] = ["None: the videos show letters drawn at random."]
     pattern, mime = {
         "png": ("frames/*.png", "image/png"),
         "jpeg": ("frames/*.jpg", "image/jpeg"),
@@ -50,7 +56,7 @@ def croissant(version: str, files: dict[str, dict[str, Any]], video_format: str)
         **document,
         "name": "memgauge-videos",
         "description": "Synthetic videos of letters on three conveyor belts, one letter a frame and one frame a "
-        "second, each with queries that ask whether a short clip occurred in it. Made by memgauge.",
+        "second, each with queries that ask whether a short clip occurred in it.",
         "keywords": ["memory", "video", "entropy", "compression", "membership queries"],
         "rai:dataAnnotationProtocol": "Gold answers are computed: whether the candidate's letters occur in the video "
         "one after the other, on the candidate's belts.",
@@ -59,7 +65,6 @@ def croissant(version: str, files: dict[str, dict[str, Any]], video_format: str)
             *document["rai:dataBiases"],
             "With the fixed lane law, a memory of each letter's belt alone answers every spatial question.",
         ],
-        "rai:personalSensitiveInformation": ["None: the videos show letters drawn at random."],
         "distribution": [*document["distribution"], pictures],
         "recordSet": [
             _record_set("videos", "One record a video.", ["video_id"], _VIDEO_FIELDS),

@@ -96,7 +96,7 @@ def write_video_cells(
                     yield make_video(item, lane_law=lane_law)
                     bar.advance()
 
-    return write_videos(folder, videos(), video_format=video_format, size=size, force=force, made=made)
+    return _write_folder(folder, videos(), video_format, size, {"made": made}, force)
 
 
 def write_videos(
@@ -106,23 +106,34 @@ def write_videos(
     video_format: VideoFormat = "png",
     size: int = SIZE,
     force: bool = False,
-    made: dict[str, Any] | None = None,
+    parameters: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write videos as a dataset; return its manifest.
+    """Write any videos, such as those of your own streams, as a dataset; return its manifest.
 
-    `made` is anything that JSON can hold and that says how they were made. Raises `InputError` for an unknown format, a
-    size out of range, names that cannot name files, and a folder that is not empty (`force` replaces a dataset of this
-    kind).
+    `parameters` is anything that JSON can hold and that says how they were made. Raises `InputError` for an unknown
+    format, a size out of range, names that cannot name files, and a folder that is not empty (`force` replaces a
+    dataset of this kind).
     """
+    return _write_folder(folder, videos, video_format, size, {"parameters": parameters or {}}, force)
+
+
+def _write_folder(
+    folder: Path | str,
+    videos: Iterable[VideoItem],
+    video_format: VideoFormat,
+    size: int,
+    origin: dict[str, Any],
+    force: bool,
+) -> dict[str, Any]:
     if video_format not in get_args(VideoFormat):
         raise unknown_name("video format", video_format, get_args(VideoFormat))
     check_style("png" if video_format == "mp4" else video_format, size)
     with whole_folder(Path(folder), kind=FORMAT, replace=force) as beside:
-        return _write(beside, videos, video_format, size, made or {})
+        return _write(beside, videos, video_format, size, origin)
 
 
 def _write(
-    folder: Path, videos: Iterable[VideoItem], video_format: VideoFormat, size: int, made: dict[str, Any]
+    folder: Path, videos: Iterable[VideoItem], video_format: VideoFormat, size: int, origin: dict[str, Any]
 ) -> dict[str, Any]:
     import polars as pl
 
@@ -174,12 +185,12 @@ def _write(
     for file, rows, schema in zip(TABLES, (shown, asked), (video_schema(), query_schema()), strict=True):
         pl.DataFrame(rows, schema=schema).write_parquet(folder / file, compression="zstd")
         files[file] = {**_about(folder / file), "rows": len(rows)}
-    _put(folder / "croissant.json", _json(croissant(__version__, files, video_format)))
+    _put(folder / "croissant.json", _json(croissant(__version__, files, video_format, made="made" in origin)))
     manifest = {
         "format": FORMAT,
         "schema_version": SCHEMA_VERSION,
         "memgauge_version": __version__,
-        "made": made,
+        **origin,
         "video": {
             "format": video_format,
             "width": size,
@@ -255,6 +266,18 @@ def read_video_manifest(folder: Path | str) -> dict[str, Any]:
     if manifest.get("schema_version") != SCHEMA_VERSION or not isinstance(manifest.get("files"), dict):
         raise InputError(f"{path}: not of schema version {SCHEMA_VERSION}, which this memgauge reads")
     return manifest
+
+
+def is_video_dataset(folder: Path | str) -> bool:
+    """Say whether a folder holds videos (its manifest says so); False for anything else."""
+    path = Path(folder) / "manifest.json"
+    if not path.is_file() or path.stat().st_size > MAX_MANIFEST:
+        return False
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == FORMAT
 
 
 def read_videos(

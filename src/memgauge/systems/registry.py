@@ -37,6 +37,7 @@ BUILT_IN: dict[str, str] = {
     "always-abstain": f"{_KNOWN}.stateless:AlwaysAbstain",
     "coin": f"{_KNOWN}.stateless:Coin",
     "oracle": f"{_KNOWN}.stateless:Oracle",
+    "lane-map": f"{_KNOWN}.lane_map:LaneMap",
 }
 """Name to `module:class`; a module is imported when its system is wanted."""
 

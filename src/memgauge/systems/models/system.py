@@ -138,6 +138,18 @@ class ModelSystem:
         if self.temperature is not None and not 0 <= self.temperature <= 10:
             raise InputError(f"temperature is {self.temperature}: give a number from 0 to 10, or none")
 
+    def limit(self, **limits: int) -> None:
+        """Set `max_requests`, `max_total_tokens` or `max_inflight_mb` after the system was made."""
+        for name, value in limits.items():
+            setattr(self, name, value)
+        self._check()
+        self._spending.max_requests, self._spending.max_tokens = self.max_requests, self.max_total_tokens
+        for endpoint in self._endpoints():
+            endpoint.max_inflight = self.max_inflight_mb * 2**20
+
+    def _endpoints(self) -> list[Endpoint]:
+        return [self._endpoint]
+
     def _endpoint_at(self, base_url: str, key_env: str | None) -> Endpoint:
         return Endpoint(
             base_url,

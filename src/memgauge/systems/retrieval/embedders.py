@@ -158,7 +158,7 @@ class EndpointEmbedder:
     def __init__(self, model: str, endpoint: Endpoint) -> None:
         self.model = model
         self.name = model
-        self._endpoint = endpoint
+        self.endpoint = endpoint
 
     async def embed(self, items: Sequence[Item]) -> Vectors:
         """Ask for all vectors, in batches of texts or one clip a request."""
@@ -175,12 +175,12 @@ class EndpointEmbedder:
             parts.append(part)
         widths = {part.shape[1] for part in parts}
         if len(widths) > 1:
-            raise NoAnswerError(f"{self._endpoint.where}: embeddings of different widths: {sorted(widths)}")
+            raise NoAnswerError(f"{self.endpoint.where}: embeddings of different widths: {sorted(widths)}")
         return unit(np.concatenate(parts))
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._endpoint.aclose()
+        await self.endpoint.aclose()
 
     async def _texts(self, texts: Sequence[str]) -> Vectors:
         fields = {"model": self.model, "input": list(texts), "encoding_format": "float"}
@@ -206,9 +206,9 @@ class EndpointEmbedder:
         def read(body: dict[str, Any]) -> Vectors | Refused | Fault:
             return read_embeddings(body, count)
 
-        outcome, _ = await self._endpoint.ask("/embeddings", expected=expected, build=build, read=read)
+        outcome, _ = await self.endpoint.ask("/embeddings", expected=expected, build=build, read=read)
         if isinstance(outcome, Refused):
-            raise NoAnswerError(f"{self._endpoint.where}: the embedder refused ({outcome.kind}): {outcome.said}")
+            raise NoAnswerError(f"{self.endpoint.where}: the embedder refused ({outcome.kind}): {outcome.said}")
         return outcome
 
 

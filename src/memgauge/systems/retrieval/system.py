@@ -14,6 +14,7 @@ from memgauge.costs import VlmPrice, embedding_flops, load_price, parse_frame
 from memgauge.episode import Observation, Question
 from memgauge.errors import InputError, RunStoppedError
 from memgauge.system import Answer, WriteCost
+from memgauge.systems.models.endpoint import Endpoint
 from memgauge.systems.models.shown import Builder, Stream, Style, size_of, stream_of
 from memgauge.systems.models.system import ModelSystem, parameter
 from memgauge.systems.retrieval.embedders import Clip, Embedder, EndpointEmbedder, Item, Vectors, make_embedder
@@ -83,6 +84,10 @@ class RetrievalSystem(ModelSystem):
         elsewhere = self.embed_base_url is not None
         key_env = self.embed_api_key_env or (None if elsewhere else self.api_key_env)
         return EndpointEmbedder(self.embed_name, self._endpoint_at(self.embed_base_url or self.base_url, key_env))
+
+    def _endpoints(self) -> list[Endpoint]:
+        own = [self._embedder.endpoint] if isinstance(self._embedder, EndpointEmbedder) else []
+        return [*super()._endpoints(), *own]
 
     @property
     def identity(self) -> str:
