@@ -46,7 +46,7 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The page of the report is tested in a real browser. As root on Debian it is installed; elsewhere the tests say that
 # they were skipped, unless MEMGAUGE_REQUIRE_BROWSER is set.

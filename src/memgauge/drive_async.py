@@ -142,13 +142,22 @@ def drive_async(
             except StopAsyncIteration:
                 break
     finally:
-        loop.run_until_complete(stream.aclose())
-        close = getattr(system, "aclose", None)
-        if callable(close):
-            loop.run_until_complete(close())
+        loop.run_until_complete(_wind_up(system, stream))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+async def _wind_up(system: Any, stream: AsyncGenerator[tuple[Episode, list[Asked]], None]) -> None:
+    """Cancel what still runs (after Ctrl-C, the step of the stream itself), and close the system."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    await stream.aclose()
+    close = getattr(system, "aclose", None)
+    if callable(close):
+        await close()
 
 
 async def _concurrently(

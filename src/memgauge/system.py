@@ -88,7 +88,13 @@ class Memory(Protocol):
 
 
 class MemorySystem(Protocol):
-    """Something that can be gauged: makes a fresh, empty memory for each episode."""
+    """Something that can be gauged: makes a fresh, empty memory for each episode.
+
+    A system may have `notes()`, lines for the reader of the run, and raise `memgauge.errors.RunStoppedError` when no
+    question can be answered any more. One that answers through `aread` may also declare `reads_mutate = False`, so that
+    each answer is written down at once, `bounds_calls = True`, when it limits its own waiting, and `concurrency`; its
+    memories may have `async settle()` (see `memgauge.drive_async`), and itself `async aclose()`.
+    """
 
     @property
     def name(self) -> str:

@@ -33,3 +33,13 @@ def ask_model(tmp_path):
         return summary, load_responses(tmp_path / out).sort("key")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def frame_reader():
+    """A real OCR that reads frames (tests/video)."""
+    pytest.importorskip("rapidocr_onnxruntime", reason="the OCR that reads frames is not installed")
+    sys.path.insert(0, str(Path(__file__).parents[1] / "video"))
+    from frame_reader import FrameReader
+
+    return FrameReader()

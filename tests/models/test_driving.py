@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
+import time
 
 import polars as pl
 import pytest
+from scripted_server import Server, reader
 
 from memgauge.errors import RunStoppedError
 from memgauge.responses import load_responses
@@ -147,3 +152,34 @@ def test_calls_that_bound_themselves_are_not_cut_off(tmp_path):
 
     execute(plan(Slow(settling=0.3), timeout=0.1), tmp_path, show_progress=False)
     assert set(load_responses(tmp_path)["outcome"]) == {"answered"}
+
+
+@pytest.mark.parametrize(("way", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_interrupted_command_goes_on_where_it_was(tmp_path, way, status):
+    def handle(request):
+        response = reader(request)
+        response.delay = 0.02
+        return response
+
+    with Server(handle) as server:
+        command = [
+            *(sys.executable, "-m", "memgauge", "run", "ecc-text", "--bands", "max", "--count", "8", "--lengths", "24"),
+            *("--system", f"model:name=m,base_url={server.url}", "--out", str(tmp_path / "r"), "--concurrency", "2"),
+        ]
+        running = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        while server.count < 30:
+            time.sleep(0.01)
+        running.send_signal(way)
+        _, said = running.communicate(timeout=30)
+        assert running.returncode == status
+        assert "Traceback" not in said
+        sent, kept = server.count, load_responses(tmp_path / "r").height
+        assert sent - 4 <= kept <= sent  # two in flight, two perhaps answered and not yet written
+        assert subprocess.run(command, check=False).returncode == 0
+        assert server.count == sent + 128 - kept
+    assert load_responses(tmp_path / "r").height == 128

@@ -166,10 +166,13 @@ def test_code_marks() -> None:
 
 
 def test_cells_are_data_and_sort_by_value() -> None:
-    table = Table(["name", "n"], [["a `b`", Cell("1.00 MF", sort=1e6)], ["c", Cell("–")]])
+    table = Table(
+        ["name", "n"], [["a `b`", Cell("1.00 MF", sort=1e6)], ["c", Cell("–")], ["d", Cell("1,024", sort=1024)]]
+    )
     page = render_page("t", [Section("s", [table])])
     assert "a `b`" in page
-    assert 'data-sort="1e+06"' in page
+    assert '<td data-sort="1e+06">1.00 MF</td>' in page
+    assert "<td>1,024</td>" in page  # says itself where it belongs
     assert '<td class="none">–</td>' in page
 
 

@@ -117,13 +117,16 @@ def lines(result: HalfLifeResult) -> list[tuple[str, str]]:
         if result.upper_bound is not None:
             rows.append(("half-life is less than", _time(result.upper_bound, unit)))
         rows.append((f"raw{refused}", _digits(fit.raw)))
-        rows.append(("curve", f"{_digits(fit.a)} exp(-t / {_time(fit.tau, unit)}) + {_digits(fit.b)}"))
+        if fit.tau is not None:
+            rows.append(("curve", f"{_digits(fit.a)} exp(-t / {_time(fit.tau, unit)}) + {_digits(fit.b)}"))
         rows.append(("R2", _digits(fit.r2)))
         rows.append(("permutation p", _digits(fit.p_permutation)))
     if support:
-        events = "" if support.events is None else f" in {support.events} events"
-        rows.append(("pairs", f"{support.pairs}{events}, {support.distinct_gaps} distinct gaps"))
-        rows.append(("gaps", f"{_time(support.gap_min, unit)} to {_time(support.gap_max, unit)}"))
+        # Rows of responses come in episodes and have ages, pairs come in events and have gaps.
+        what, group, time = ("rows", "episodes", "ages") if "bins" in result.extra else ("pairs", "events", "gaps")
+        groups = "" if support.events is None else f" in {support.events} {group}"
+        rows.append((what, f"{support.pairs}{groups}, {support.distinct_gaps} distinct {time}"))
+        rows.append((time, f"{_time(support.gap_min, unit)} to {_time(support.gap_max, unit)}"))
         rows.append(("scores", f"{_digits(support.score_min)} to {_digits(support.score_max)}"))
     rows.append(("method", f"{_METHODS[result.method]}, bounds {result.bounds}"))
     rows += [("warning", WARNINGS.get(warning, warning)) for warning in result.warnings]

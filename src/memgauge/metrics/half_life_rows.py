@@ -231,9 +231,12 @@ def _best_tau(plain: Floats, sums: Floats, tau: Floats, problem: DecayProblem) -
     mean, mean_fall = total / count, one / count
     sst = squares - count * mean**2
     see = two - count * mean_fall**2
-    usable = (see > 1e-12 * two).all(axis=1)
-    count, mean, mean_fall, sst, see = (part[usable] for part in (count, mean, mean_fall, sst, see))
-    sey = -(with_score[usable] - count * mean_fall * mean)
+    # A tau far below the ages of a redraw tells them not apart: there the constant is all there is.
+    apart = see > 1e-12 * two
+    usable = apart.any(axis=1)
+    sey = -np.where(apart, with_score - count * mean_fall * mean, 0.0)[usable]
+    see = np.where(apart, see, 1.0)[usable]
+    count, mean, mean_fall, sst = (part[usable] for part in (count, mean, mean_fall, sst))
     basis = basis_sums(tau, mean_fall, see, problem.bounds, problem.shift, count, mean_fall)
     lines = best_lines(basis, sey, problem.bounds, mean, count, sst)
     best = lines.rss.argmin(axis=1)

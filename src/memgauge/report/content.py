@@ -12,7 +12,7 @@ from memgauge.report.charts.grouping import Group, by_protocol, groups
 from memgauge.report.charts.theme import split_name
 from memgauge.report.guide import CAVEATS, READING
 from memgauge.report.page import Block, Bullets, Fold, Note, Section, Table, Terms, Text, render_page
-from memgauge.report.text import count, percent, plain
+from memgauge.report.text import count, named, percent, plain
 
 Row = Mapping[str, Any]
 COMPARISONS_SHOWN = 200
@@ -26,7 +26,7 @@ def report_page(document: Row, charts: Mapping[str, Sequence[Block]] | None = No
     drawn = draw(document) if charts is None else charts
     systems = list(dict.fromkeys(cell["system"] for cell in document["cells"]))
     tasks = list(dict.fromkeys(cell["task"] for cell in document["cells"]))
-    what = f" on {', '.join(map(plain, tasks))}" if tasks else ""
+    what = f" on {', '.join(map(named, tasks))}" if tasks else ""
     return render_page(
         f"Memory report: {_number(len(systems), 'system')}{what}",
         report_sections(document, drawn),
@@ -74,7 +74,7 @@ def measured(document: Row) -> str:
     ]
     negatives = {cell["negatives"] for cell in cells} - {None}
     if negatives:
-        parts.append(f", {' and '.join(sorted(map(plain, negatives), reverse=True))} negatives")
+        parts.append(f", {' and '.join(sorted(map(named, negatives), reverse=True))} negatives")
     arms = sorted({cell["arm"] for cell in cells} - {"none"})
     if arms:
         parts.append(f", payoff {_listed('arm', arms)}")
@@ -92,7 +92,7 @@ def _number(value: int, noun: str) -> str:
 
 
 def _listed(noun: str, values: Iterable[str]) -> str:
-    found = [plain(value) for value in dict.fromkeys(values)]
+    found = [named(value) for value in dict.fromkeys(values)]
     text = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
     return f"{noun}{'' if len(found) == 1 else 's'} {text}"
 

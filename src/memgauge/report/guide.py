@@ -12,8 +12,9 @@ READING: tuple[tuple[str, str], ...] = (
         "Accuracy C, and its interval",
         "Right answers over answered and abstained questions: an abstention counts as wrong, an error (of the system, "
         "the parser, the judge or the server) counts as neither. The questions of one episode succeed and fail "
-        "together, so the interval is a bootstrap over whole episodes; with fewer than 20 of them, or where all "
-        "agree, it is wide. Balanced accuracy weights yes and no questions equally.",
+        "together, so the interval is a bootstrap over whole episodes. With fewer than 20 it is wide, and where all "
+        "agree it is an exact bound: 20 streams without a miss do not prove 100 %. Balanced accuracy weights yes "
+        "and no questions equally.",
     ),
     (
         "Capacity",

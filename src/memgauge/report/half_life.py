@@ -25,6 +25,10 @@ CAVEAT = (
     "This is an exploratory exponential fit of fidelity against time gap, not a validated measurement of how long a "
     "model remembers: a larger value is no proof of a longer memory, and neighbouring pairs are not independent."
 )
+SHAPE = (
+    "One exponential is fitted to scores by the age of the evidence, whatever the true shape of the decline: look at "
+    "the age bins before the number."
+)
 MOST_VIDEOS = 2000
 SHOWN_PAIRS = 6
 
@@ -45,7 +49,7 @@ def write_responses_report(path: Path, title: str, groups: Sequence[GroupFit]) -
         if group.result.extra.get("bins"):
             blocks.insert(0, bins_chart(group.result, f"forgetting-{number}"))
         sections.append(Section(" / ".join(str(value) for value in group.key.values()), blocks))
-    _write(path, f"Forgetting curves of {title}", sections)
+    _write(path, f"Forgetting curves of {title}", sections, lead=SHAPE)
 
 
 def write_video_report(path: Path, rollout: Rollout, thumbnails: Thumbnails) -> None:
@@ -80,9 +84,9 @@ def write_batch_report(path: Path, records: Sequence[Mapping[str, Any]], board: 
     _write(path, "Memory half-life of a batch of videos", sections, f"{len(records)} videos; embedder {embedders}")
 
 
-def _write(path: Path, title: str, sections: Sequence[Section], subtitle: str = "") -> None:
+def _write(path: Path, title: str, sections: Sequence[Section], subtitle: str = "", lead: str = CAVEAT) -> None:
     try:
-        write_whole(path, render_page(plain(title), sections, lead=CAVEAT, subtitle=subtitle))
+        write_whole(path, render_page(plain(title), sections, lead=lead, subtitle=subtitle))
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 

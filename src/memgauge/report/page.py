@@ -244,12 +244,16 @@ def _inline(text: str) -> str:
     return "".join(f"<code>{piece}</code>" if index % 2 else piece for index, piece in enumerate(pieces))
 
 
+_NUMBER = re.compile(r"[+−-]?[\d,]*\.?\d+")
+"""What the page's own script reads as a number: `1,024`, `+12.3`. The order of other texts is written beside them."""
+
+
 def _table(table: Table) -> str:
     def cell(value: str | Cell, column: int) -> str:
         item = value if isinstance(value, Cell) else Cell(value)
         tag = "th" if column < table.headings else "td"
         attributes = ' scope="row"' if column < table.headings else ""
-        if item.sort is not None:
+        if item.sort is not None and not _NUMBER.fullmatch(item.text):
             attributes += f' data-sort="{item.sort:.6g}"'
         if item.title:
             attributes += f' title="{escape(plain(item.title))}"'

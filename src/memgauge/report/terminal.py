@@ -8,7 +8,7 @@ from typing import IO, Any
 from memgauge.report import tables
 from memgauge.report import text as write
 from memgauge.report.charts.grouping import Group, by_protocol, widest
-from memgauge.report.text import NONE, plain
+from memgauge.report.text import NONE, named
 
 WIDTH = 100
 Row = Mapping[str, Any]
@@ -76,7 +76,7 @@ def _banded(group: Group, lookup: tables.Lookup) -> Blocks:
             return None
         coverage = [write.percent(cell["coverage"]["value"] if cell else None, 0) for cell in (low, dense)]
         return [
-            plain(system),
+            named(system),
             _brief(low["accuracy"] if low else None),
             _brief(dense["accuracy"] if dense else None),
             _brief(comp["comp"] if comp else None, write.points),
@@ -95,8 +95,8 @@ def _split(group: Group) -> Blocks:
         cells = sorted((cell for cell in group.rows if cell["length"] == length), key=lambda cell: str(cell["split"]))
         return [
             [
-                plain(cell["system"]),
-                plain(cell["split"]),
+                named(cell["system"]),
+                named(cell["split"]),
                 _brief(cell["accuracy"]),
                 _brief(cell["coverage"]),
                 _brief(cell["accuracy_answered"]),
@@ -118,7 +118,7 @@ def _costs(group: Group) -> Blocks:
     def line(cell: Row) -> Line:
         amounts = [write.flops(cell["flops_write"]), write.flops(cell["flops_read"])]
         amounts += [write.count(cell["tokens_in"]), write.count(cell["tokens_out"]), write.bits(cell["state_bits"])]
-        return [plain(cell["system"]), plain(cell["split"]), *amounts]
+        return [named(cell["system"]), named(cell["split"]), *amounts]
 
     return _each_length(group, lambda length: [line(cell) for cell in chosen if cell["length"] == length])
 
@@ -133,7 +133,7 @@ def _payoff(row: Row) -> Line:
     gain = row["payoff_gain"]
     ends = "" if gain["low"] is None else f" [{write.decimal(gain['low'], 2)},{write.decimal(gain['high'], 2)}]"
     return [
-        plain(row["system"]),
+        named(row["system"]),
         both("coverage"),
         _brief(row["responsiveness"], write.points),
         both("accuracy_answered"),

@@ -10,6 +10,8 @@ from typing import Any
 NONE = "–"
 """What stands in the place of a number that does not exist."""
 
+NAME_LIMIT = 80
+
 # C0 and C1 controls (a terminal would obey them), bidirectional overrides (they reorder what follows), lone surrogates
 # (no file can hold them) and the line separators.
 _UNPRINTABLE = re.compile(
@@ -49,6 +51,11 @@ def short(text: str, limit: int) -> str:
         return text
     head = limit // 2
     return f"{text[:head]}…{text[len(text) - (limit - head - 1) :]}"
+
+
+def named(name: object) -> str:
+    """Return somebody's name for a system, a task or a split as it can stand in a sentence: plain, and not endless."""
+    return short(plain(name), NAME_LIMIT)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -6,8 +6,8 @@
     var cell = row.cells[column];
     if (cell.classList.contains("none")) return null;
     var given = cell.getAttribute("data-sort");
-    var text = given === null ? cell.textContent : given;
-    var number = Number(text);
+    var text = given !== null ? given : cell.firstChild ? cell.firstChild.textContent : "";
+    var number = Number(text.replace(/,/g, "").replace(/^\+/, "").replace(/^\u2212/, "-"));
     return text.trim() !== "" && !isNaN(number) ? number : text;
   }
   function compare(a, b) {
@@ -43,7 +43,8 @@
     if (typeof spec.columns === "number") {
       spec.columns = Math.max(1, Math.min(spec.columns, Math.floor(free / meta.panel)));
     }
-    if (typeof unit.width === "number") unit.width = Math.max(150, Math.min(unit.width, free - 20));
+    if (typeof unit.width === "number" && narrow) unit.width = Math.max(150, free - 20);
+    else if (typeof unit.width === "number") unit.width = Math.max(150, Math.min(unit.width, free - 20));
     if (narrow) spec.config.axis.labelLimit = 115;
     spec.config.legend.columns = Math.max(1, Math.floor(room / 230));
     return spec;

@@ -24,7 +24,7 @@ from memgauge.report.charts.theme import (
     thin,
 )
 from memgauge.report.page import Block, Chart, Text
-from memgauge.report.text import plain
+from memgauge.report.text import named
 
 CURVE_POINTS = 50
 
@@ -142,7 +142,7 @@ def _arm_chart(values: list[dict[str, Any]], names: Sequence[str], arms: list[st
 
 def _arm_names(group: Group) -> tuple[str, str]:
     first = group.rows[0]
-    return f"arm {plain(first['arm_a'])}", f"arm {plain(first['arm_b'])}"
+    return f"arm {named(first['arm_a'])}", f"arm {named(first['arm_b'])}"
 
 
 def _coverage_chart(group: Group, labels: Labels) -> Chart:

@@ -21,7 +21,7 @@ from memgauge.report.charts.theme import (
     split_scale,
 )
 from memgauge.report.page import Block, Chart, Text
-from memgauge.report.text import plain
+from memgauge.report.text import named
 
 FIT_POINTS = 30
 
@@ -45,14 +45,17 @@ def _forgetting_chart(group: Group, labels: Labels) -> Chart:
 
     length = group.lengths[-1]
     rows = [row for row in group.rows if row["length"] == length]
-    unit = plain(rows[0]["unit"] or "")
+    unit = named(rows[0]["unit"] or "")
     bins = {id(row): [bin_ for bin_ in row["bins"] if bin_["value"] is not None] for row in rows}
     ages = [bin_["age_mean"] for row in rows for bin_ in bins[id(row)]]
     least = min((age for age in ages if age > 0), default=1.0)
     far = max(ages) > 30 * least  # evidence of very different age: powers of ten apart
+    columns = columns_for(len({row["system"] for row in rows}))
+    width = panel_width(max(columns, 3))
+    titles = labels.within(width)
     values: list[dict[str, Any]] = []
     for row in rows:
-        place = {"panel": labels[row["system"]], "split": split_name(row["split"])}
+        place = {"panel": titles[row["system"]], "split": split_name(row["split"])}
         own = bins[id(row)]
         values += [
             {**place, "kind": "bin", "age": max(b["age_mean"], least if far else 0), "n": b["n"], **ends(b)}
@@ -62,7 +65,7 @@ def _forgetting_chart(group: Group, labels: Labels) -> Chart:
             {**place, "kind": "fit", **point} for point in _fitted(row["half_life"], own, least if far else None)
         ]
     names, colours, dashes = split_scale(row["split"] for row in rows)
-    order = labels.style(row["system"] for row in rows)[0]
+    order = titles.style(row["system"] for row in rows)[0]
     x = alt.X("age:Q", title=f"age ({unit})" if unit else "age")
     if far:
         x = x.scale(type="log", domain=[least / 1.3, max(ages) * 1.3], nice=False)
@@ -74,8 +77,6 @@ def _forgetting_chart(group: Group, labels: Labels) -> Chart:
     title, domain = "recall (%)", [0, 1]
     fitted = [(name, dash) for name, dash in zip(names, dashes, strict=True) if _has_fit(values, name)]
     lines = base.transform_filter("datum.kind == 'fit'").encode(y=percent_y("value", title, domain))
-    columns = columns_for(len(order))
-    width = panel_width(max(columns, 3))
     chart = (
         alt.layer(
             points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y=percent_y("low", title, domain), y2="high:Q"),

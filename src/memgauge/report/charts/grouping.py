@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memgauge.report.page import Text
-from memgauge.report.text import plain
+from memgauge.report.text import named, plain
 
 Row = Mapping[str, Any]
 
@@ -25,13 +25,13 @@ class Group:
     @property
     def title(self) -> str:
         """What the rows have in common, in words."""
-        parts = [plain(self.task)]
+        parts = [named(self.task)]
         if self.negatives is not None:
-            parts.append(f"{plain(self.negatives)} negatives")
+            parts.append(f"{named(self.negatives)} negatives")
         if self.arm != "none":
-            parts.append(f"arm {plain(self.arm)}")
+            parts.append(f"arm {named(self.arm)}")
         if self.subtype is not None:
-            parts.append(plain(self.subtype))
+            parts.append(named(self.subtype))
         return ", ".join(parts)
 
     @property
@@ -102,7 +102,7 @@ def by_protocol(calibration: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in sorted(calibration, key=lambda row: row["negatives"] not in ("uniform", None)):
         parts = [row["task"], f"{row['negatives']} negatives" if row["negatives"] else None, row["subtype"]]
-        found.setdefault(", ".join(plain(part) for part in parts if part), []).append(row)
+        found.setdefault(", ".join(named(part) for part in parts if part), []).append(row)
     return found
 
 

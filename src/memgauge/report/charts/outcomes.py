@@ -16,7 +16,7 @@ from memgauge.report.charts.theme import (
     percent_x,
 )
 from memgauge.report.page import Block, Chart, Text
-from memgauge.report.text import plain
+from memgauge.report.text import named
 from memgauge.responses import OUTCOMES
 
 OUTCOME_COLOURS = ("#9ecae1", "#bdbdbd", "#e69f00", "#cc79a7", "#d55e00", "#4d4d4d")
@@ -28,7 +28,7 @@ def outcome_charts(document: Mapping[str, Any], labels: Labels) -> Sequence[Bloc
 
     totals: dict[tuple[str, str, str], int] = {}
     for cell in sorted(document["cells"], key=lambda cell: cell["arm"] != "none"):
-        panel = plain(cell["task"]) + (f", arm {plain(cell['arm'])}" if cell["arm"] != "none" else "")
+        panel = named(cell["task"]) + (f", arm {named(cell['arm'])}" if cell["arm"] != "none" else "")
         for outcome in OUTCOMES:
             key = (panel, cell["system"], outcome)
             totals[key] = totals.get(key, 0) + cell["outcomes"].get(outcome, 0)

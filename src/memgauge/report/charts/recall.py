@@ -55,7 +55,10 @@ def _flops_curve(group: Group, length: int, labels: Labels) -> Chart:
     for curve in curves:
         end = percent(curve["points"][-1]["value"], 0)
         finals.setdefault(curve["system"], []).append(f"{split_name(curve['split']).split()[0]} {end}")
-    panels = {system: f"{labels[system]}\n{', '.join(ends)} %" for system, ends in finals.items()}
+    columns = columns_for(len(finals))
+    width = panel_width(max(columns, 3))
+    titles = labels.within(width)
+    panels = {system: f"{titles[system]}\n{', '.join(ends)} %" for system, ends in finals.items()}
     values = [
         {
             "panel": panels[curve["system"]],
@@ -82,8 +85,6 @@ def _flops_curve(group: Group, length: int, labels: Labels) -> Chart:
             alt.Tooltip("split:N"), alt.Tooltip("flops:Q", title="FLOPs", format=".3s"), value="correct"
         ),
     )
-    columns = columns_for(len(panels))
-    width = panel_width(max(columns, 3))
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelLineHeight=14)
     order = [panels[system] for system in labels.systems if system in panels]
     chart = (

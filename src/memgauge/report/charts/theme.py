@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memgauge.report.text import plain, short
+from memgauge.report.text import named, plain, short
 
 MAX_ROWS = 5_000
 """A specification carries its data: more rows than this make the page heavy, and altair refuses them."""
@@ -41,7 +41,7 @@ def panel_width(columns: int, axis: int = AXIS_ROOM) -> int:
 
 def split_name(split: str) -> str:
     """Return the reader's name of a split."""
-    return BANDS.get(split, plain(split))
+    return BANDS.get(split, named(split))
 
 
 def split_scale(splits: Iterable[str]) -> tuple[list[str], list[str], list[list[int]]]:
@@ -84,6 +84,10 @@ class Labels:
 
     def __getitem__(self, system: str) -> str:
         return self._labels[system]
+
+    def within(self, pixels: int) -> Labels:
+        """Return labels short enough for the title of a panel of so many pixels."""
+        return Labels(self.systems, max(12, pixels // 7))
 
     def style(self, systems: Iterable[str]) -> tuple[list[str], list[str], list[list[int]], list[str]]:
         """Return labels, colours, dashes and shapes of some systems, in the report's order."""
@@ -194,7 +198,7 @@ def finish(
     spec["config"] = CONFIG
     if panel is not None:
         # A title wider than its panel would push all panels apart.
-        spec["config"] = {**CONFIG, "header": {**CONFIG["header"], "labelLimit": panel + PANEL_GAP - 6}}
+        spec["config"] = {**CONFIG, "header": {**CONFIG["header"], "labelLimit": panel}}
         spec["usermeta"] = {"panel": panel + PANEL_GAP, "axis": axis}
     return spec
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memgauge.report import text as write
 from memgauge.report.charts.grouping import Group
 from memgauge.report.page import Cell, Table
-from memgauge.report.tables.forms import NOTHING, Row, compact, gain, level, number, proportion
+from memgauge.report.tables.forms import NOTHING, Row, compact, gain, level, name, number, proportion
 from memgauge.report.text import plain
 
 
@@ -20,8 +20,8 @@ def payoff_table(rows: Sequence[Row], caption: str = "") -> Table:
         lengths = ", ".join(f"{length:,}" for length in row["lengths"])
         lines.append(
             [
-                plain(row["system"]),
-                ", ".join(plain(split) for split in row["splits"]),
+                name(row["system"]),
+                ", ".join(write.named(split) for split in row["splits"]),
                 Cell(lengths, sort=max(row["lengths"], default=0)),
                 number(row["n"], write.count),
                 proportion(row["coverage_a"]),
@@ -50,8 +50,8 @@ def confidence_table(group: Group) -> Table:
     for row in sorted(group.rows, key=lambda row: (row["length"], row["split"])):
         found = {threshold["tau"]: threshold for threshold in row["thresholds"]}
         line: list[str | Cell] = [
-            plain(row["system"]),
-            plain(row["split"]),
+            name(row["system"]),
+            name(row["split"]),
             number(row["length"], write.count),
             number(row["n"], write.count),
             level(row["aurc"]),
@@ -74,13 +74,13 @@ def forgetting_table(group: Group) -> Table:
         fit = row["half_life"] or {}
         lines.append(
             [
-                plain(row["system"]),
-                plain(row["split"]),
+                name(row["system"]),
+                name(row["split"]),
                 number(row["length"], write.count),
                 number(row["positives"], write.count),
                 proportion(row["recall"]),
                 proportion(row["false_alarm"]),
-                _half_life(fit, plain(row["unit"] or "")),
+                _half_life(fit, write.named(row["unit"] or "")),
                 number(fit.get("r2"), write.decimal),
                 number(fit.get("p_permutation"), write.p_value),
                 "" if fit.get("half_life") is not None else _why_not(row, fit),
@@ -120,8 +120,8 @@ def comparison_table(rows: Sequence[Row], caption: str = "") -> Table:
     """Pairs of systems on the same questions."""
     lines: list[list[str | Cell]] = [
         [
-            plain(row["system_a"]),
-            plain(row["system_b"]),
+            name(row["system_a"]),
+            name(row["system_b"]),
             number(row["accuracy_a"], write.percent),
             number(row["accuracy_b"], write.percent),
             gain(row["difference"]),

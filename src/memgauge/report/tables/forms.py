@@ -17,6 +17,12 @@ COORDINATES = ("task", "split", "splits", "L", "negatives", "arm")
 """Columns that say where a number is from."""
 
 
+def name(value: object) -> str | Cell:
+    """Return a name; of a very long one both ends, and the whole when the pointer rests on it."""
+    whole = write.plain(value)
+    return whole if len(whole) <= write.NAME_LIMIT else Cell(write.named(value), title=whole)
+
+
 def proportion(estimate: Row | None) -> Cell:
     """Return a proportion in percent with its interval under it."""
     return _estimate(estimate, write.percent)
@@ -37,7 +43,7 @@ def _estimate(estimate: Row | None, form: Callable[[float | None], str]) -> Cell
         return Cell(NONE, title=estimate["note"] if estimate else None)
     low, high = estimate["low"], estimate["high"]
     detail = "" if low is None or high is None else f"[{form(low)}, {form(high)}]"
-    return Cell(form(estimate["value"]), detail=detail, sort=estimate["value"], title=estimate.get("note"))
+    return Cell(form(estimate["value"]), detail=detail, sort=estimate["value"])
 
 
 def number(value: float | None, form: Callable[[float | None], str]) -> Cell:

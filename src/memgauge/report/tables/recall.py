@@ -8,7 +8,7 @@ from typing import Any
 from memgauge.report import text as write
 from memgauge.report.charts.grouping import Group, widest
 from memgauge.report.page import Cell, Table
-from memgauge.report.tables.forms import NOTHING, Lookup, Row, compact, gain, level, number, proportion
+from memgauge.report.tables.forms import NOTHING, Lookup, Row, compact, gain, level, name, number, proportion
 from memgauge.report.text import NONE, plain
 from memgauge.responses import OUTCOMES
 
@@ -32,7 +32,7 @@ def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[in
                 continue
             comp = lookup("compression", at)
             arms = pooled.get(system)
-            line: list[str | Cell] = [plain(system), number(length, write.count)]
+            line: list[str | Cell] = [name(system), number(length, write.count)]
             line.append(proportion(dense["accuracy"] if dense else None))
             line += [_price(lookup("efficiency", at, split=split)) for split in ("max", "low")]
             line.append(gain(comp["comp"] if comp else None))
@@ -88,8 +88,8 @@ def recall_table(group: Group) -> Table:
     ordered = sorted(group.rows, key=lambda cell: (cell["length"], cell["split"]))
     rows: list[list[str | Cell]] = [
         [
-            plain(cell["system"]),
-            plain(cell["split"]),
+            name(cell["system"]),
+            name(cell["split"]),
             number(cell["length"], write.count),
             proportion(cell["accuracy"]),
             proportion(cell["coverage"]),
@@ -127,9 +127,9 @@ def outcome_table(document: Row) -> Table:
     ordered = sorted(totals.items(), key=lambda item: (item[0][1], item[0][2] != "none", item[0][2]))
     lines: list[list[str | Cell]] = [
         [
-            plain(system),
-            plain(task),
-            plain(arm),
+            name(system),
+            name(task),
+            name(arm),
             number(sum(counts.values()), write.count),
             *(number(counts[outcome], write.count) for outcome in OUTCOMES),
         ]
@@ -143,12 +143,12 @@ def worst_case_table(document: Row) -> Table:
     """Cells with errors: accuracy when all errors count as wrong, and when all count as right."""
     lines: list[list[str | Cell]] = [
         [
-            plain(cell["system"]),
-            plain(cell["task"]),
-            plain(cell["split"]),
+            name(cell["system"]),
+            name(cell["task"]),
+            name(cell["split"]),
             number(cell["length"], write.count),
-            plain(cell["negatives"] or ""),
-            plain(cell["arm"]),
+            name(cell["negatives"] or ""),
+            name(cell["arm"]),
             number(cell["n"] - cell["scored"], write.count),
             number(cell["n"], write.count),
             proportion(cell["accuracy"]),
@@ -167,8 +167,8 @@ def cost_table(group: Group) -> Table:
     """What writing and reading cost, per question."""
     lines: list[list[str | Cell]] = [
         [
-            plain(cell["system"]),
-            plain(cell["split"]),
+            name(cell["system"]),
+            name(cell["split"]),
             number(cell["length"], write.count),
             number(cell["flops_write"], write.flops),
             number(cell["flops_read"], write.flops),
@@ -194,8 +194,8 @@ def cells_table(group: Group) -> Table:
     """Every cell with all its accuracies."""
     lines: list[list[str | Cell]] = [
         [
-            plain(cell["system"]),
-            plain(cell["split"]),
+            name(cell["system"]),
+            name(cell["split"]),
             number(cell["length"], write.count),
             number(cell["n"], write.count),
             number(cell["episodes"], write.count),
@@ -237,8 +237,8 @@ def known_answer_table(document: Row) -> Table:
         note = form_of_cell.get("note")
         lines.append(
             [
-                plain(cell["system"]),
-                plain(cell["task"]),
+                name(cell["system"]),
+                name(cell["task"]),
                 number(cell["length"], write.count),
                 proportion(cell["accuracy"]),
                 number(value, write.percent),

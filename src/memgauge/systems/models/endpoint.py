@@ -146,8 +146,12 @@ class Endpoint:
             return await self._answer(opened, path, body, read), body
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop. The endpoint may be used again, also in another loop."""
+        """Close the connections of the running event loop. The endpoint may be used again, also in another loop.
+
+        What stopped it is forgotten: by then the key or the server may have been mended.
+        """
         opened, self._opened = self._opened, None
+        self._stopped, self._failures = None, 0
         if opened is not None and opened.loop is asyncio.get_running_loop():
             for client in opened.clients:
                 await client.sdk.close()

@@ -8,7 +8,7 @@ import json
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -78,6 +78,13 @@ class Builder:
         self.style = style
         self._main: weakref.ref[Segment] | None = None
 
+    @cached_property
+    def frame(self) -> Frame | None:
+        """The size of the frames as they are sent; None for text."""
+        if self.stream.kind == "text":
+            return None
+        return self.style.frame or size_of(self.stream.frames[0].image)
+
     def build(self, question: Question, options: dict[str, Any], note: str = "") -> Body:
         """Return the request: the stream, the candidate, the prompt, and `note` after it. Slow for frames."""
         tail = b"]," + dumps(options)[1:]
@@ -116,8 +123,9 @@ def video_parts(frames: Sequence[Observation], style: Style) -> list[bytes]:
     return [_media("video_url", "video/mp4", clip_mp4(frames))]
 
 
+@lru_cache(maxsize=128)
 def resized(image: bytes, size: Frame) -> bytes:
-    """Return a picture at another size, as PNG."""
+    """Return a picture at another size, as PNG; the last ones are kept, since windows overlap and frames recur."""
     picture = _picture(image).convert("RGB")
     data = io.BytesIO()
     picture.resize(size).save(data, "PNG", compress_level=3)

@@ -22,7 +22,7 @@ from memgauge.systems.models.faults import Refused
 from memgauge.systems.models.pricing import Priced, PromptTokens, pricer_of
 from memgauge.systems.models.replies import Reply, read_chat
 from memgauge.systems.models.retrying import Patience
-from memgauge.systems.models.shown import Builder, Delivery, Style, dumps, size_of, stream_of
+from memgauge.systems.models.shown import Builder, Delivery, Style, dumps, stream_of
 from memgauge.systems.models.spending import Spending
 from memgauge.systems.spec import format_spec
 
@@ -262,7 +262,7 @@ class ModelSystem:
             return answer, None
         return answer, self._pricer.answer(
             stream.length,
-            frame=(self._style.frame or size_of(stream.frames[0].image)) if video else None,
+            frame=builder.frame,
             option_frames=len(question.clip),
             natural=video and not len(question.clip),
             tokens_in=outcome.tokens_in,

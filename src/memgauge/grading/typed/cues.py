@@ -1,0 +1,186 @@
+"""How a text says that something is its answer, that it takes an answer back, and where a sentence ends.
+
+All patterns are for lower-case text and have bounded gaps, so a scan is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from memgauge.grading.typed.prepare import Prepared, Span
+
+_STOP = re.compile(r"(?:[.!?;]+|…)[\"')\]]*(?=\s|$)|(?<=[^\x00-\x7f])[.!?;]|\n+")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:[ap]\.m|e\.g|i\.e|approx|ca|vs|mr|mrs|dr|st|etc|incl|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tues?"
+    r"|wed|thurs?|fri|sat|sun|rs)|(?:^|\n)\s{0,8}\(?\d{1,2})\Z"
+)
+
+EXPLICIT = re.compile(
+    r"\b(?:answer|final (?:count|total|tally|number|order|verdict|value|result|date)|best (?:guess|estimate)|conclusion|guess"
+    r"|verdict|i(?:'d| would| will|'ll|) (?:go with|say|answer|choose|pick|settle on|guess)|i conclude(?: that)?"
+    r"|antwort|réponse|respuesta|risposta|resposta|antwoord|ответ|відповідь)\b"
+    r"(?: to (?:the|your|this) question| here| therefore| thus| now| then)?"
+    r"\s{0,3}(?:is|was|are|would be|should be|must be|will be|remains|becomes|ist|lautet|est|es|è|é|is dus)?\b"
+    r"\s{0,3}(?:[:=→]|-(?=\s))?\s{0,3}(?:(?:therefore|thus|that|now|still|simply|just|clearly|most likely|probably|likely)\b,?"
+    r"\s{0,3}(?:is\s)?)*[:\"'( \n]{0,4}"
+    r"|(?:答案|回答|答え|답|정답)(?:应该|應該)?(?:是|为|為|は|은|는)?\s{0,3}:?\s{0,3}"
+)
+"""Names what follows as the answer. The end of a match is where the answer begins."""
+
+CONCLUDE = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|to (?:conclude|sum up|summari[sz]e)|in summary|overall"
+    r"|in the end|all in all|finally|which (?:means|makes|gives|leaves|brings)|that (?:means|makes|gives|leaves|brings)"
+    r"|(?:it|this|they|these|those|and) makes?|making|giving|leaving|also|donc|por lo tanto|quindi|portanto|dus|daher)\b,?"
+    r"|所以|因此|⇒|∴|=>"
+)
+"""Draws a conclusion: weaker than naming the answer, stronger than a bare mention."""
+
+_START = r"(?:^|[.!?;,:…—\n(\[-])[\s\"']{0,4}"
+_OPENER = r"(?:(?:no|but|oh|and|well|hmm+|ah|ok|okay|or|yes|then)[,.…]{0,3}\s)?"
+_WORDS = (
+    r"actually|correction|corrected|wait|sorry|apologies|my apologies|scratch that|strike that|on (?:second thoughts?|reflection)"
+    r"|hold on|let me (?:re[- ]?\w+|correct|fix|check|think|count)|i (?:made a mistake|misspoke|was wrong|stand corrected"
+    r"|misread|miscounted|take that back|need to correct|must correct|should correct)|my (?:mistake|bad|error)|oops|whoops"
+    r"|hmm+|rather|i mean|more precisely|edit|update|updated|revised|re-?checking|recounting|looking again"
+    r"|never ?mind|that(?:'s| is| was) (?:wrong|incorrect|not right)|or rather|checking again|looking closer|double-checking"
+    r"|strike that|make that|i meant"
+)
+_FIRST = (
+    r"\b(?:at first|initially|originally|i (?:first |initially |originally |had )?(?:thought|assumed|said|guessed|counted|believed)"
+    r"|my (?:first|initial|original) (?:guess|thought|count|answer|impression)|earlier i said|first i thought)\b"
+    r"[^.!?\n]{0,120}?[,;]?\s(?:but|then|however|yet|though)\b"
+)
+_REVISE = re.compile(rf"{_START}{_OPENER}(?:{_WORDS})\b|{_FIRST}")
+_REVISE_NO = re.compile(rf"{_START}{_OPENER}(?:{_WORDS}|no(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST}")
+_QUICK = re.compile(
+    r"actually|correct|wait|sorry|apolog|scratch|strike|second thought|reflection|hold on|let me|i m|wrong|stand|take that"
+    r"|my |oops|hmm|rather|precise|edit|updat|revis|check|count|look|never|no\b|first|initial|origin|thought|said|guess|make that|assumed"
+)
+
+
+def sentences(low: str) -> list[Span]:
+    """Return the sentences, as stretches that cover the text; the stop belongs to the sentence that it ends.
+
+    >>> [text[a:b] for text in ("it was 3.5 a.m. in may. then 4",) for a, b in sentences(text)]
+    ['it was 3.5 a.m. in may.', ' then 4']
+    """
+    found: list[Span] = []
+    begin = 0
+    for match in _STOP.finditer(low):
+        if match[0][0] == "." and len(match[0]) == 1 and _ABBREVIATED.search(low, max(begin, match.start() - 12), match.start()):
+            continue
+        if low[begin : match.end()].strip():
+            found.append((begin, match.end()))
+            begin = match.end()
+    if low[begin:].strip():
+        found.append((begin, len(low)))
+    return found or [(0, len(low))]
+
+
+def revisions(low: str, *, no_revises: bool = True) -> list[int]:
+    """Return where the text takes back what came before: the ends of "actually", "correction", "wait", "sorry", ...
+
+    `no_revises` counts "no" among them; where yes and no are the answers, it is none.
+    """
+    if _QUICK.search(low) is None:
+        return []
+    return [match.end() for match in (_REVISE_NO if no_revises else _REVISE).finditer(low)]
+
+
+def segments(low: str, *, no_revises: bool = True) -> list[Span]:
+    """Return the stretches between revisions: what the last one commits to counts."""
+    cuts = [0, *revisions(low, no_revises=no_revises), len(low)]
+    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a] or [(0, len(low))]
+
+
+def explicit_ends(prepared: Prepared) -> list[int]:
+    """Return where an answer that is named as such begins: boxes, answer tags, "the answer is"."""
+    ends = [match.end() for match in EXPLICIT.finditer(prepared.low)]
+    ends += [begin for begin, _ in prepared.boxes]
+    return sorted(ends)
+
+
+class Spanned:
+    """Anything with a place in the text."""
+
+    begin: int
+    end: int
+
+
+M = TypeVar("M", bound=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(Generic[M]):
+    """The mentions to which a text commits, and why: several of them where it leaves the choice open."""
+
+    mentions: tuple[M, ...]
+    rule: str
+
+
+def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequence[Span]) -> Chosen[M] | None:
+    """Choose the mentions of the sentence part that an answer cue leads to, within `span`; None without a cue.
+
+    An explicit cue outranks a conclusion, and the last cue of the stronger kind counts. `mentions` are in order.
+    """
+    begin, end = span
+    starts = [mention.begin for mention in mentions]
+    ends = [at for at in explicit_ends(prepared) if begin <= at <= end]
+    for rule, places in (("explicit answer", ends), ("conclusion", _conclusions(prepared.low, begin, end))):
+        for at in reversed(places):
+            limit = min(end, _sentence_end(stops, at))
+            first = bisect_right(starts, at - 1)
+            led = tuple(m for m in mentions[first:] if m.begin < limit)
+            if led:
+                return Chosen(led, rule)
+    return None
+
+
+def _conclusions(low: str, begin: int, end: int) -> list[int]:
+    return [match.end() for match in CONCLUDE.finditer(low, begin, end)]
+
+
+def _sentence_end(stops: Sequence[Span], at: int) -> int:
+    for begin, end in stops:
+        if at < end:
+            return end if at >= begin else begin
+    return at
+
+
+def question_words(question: str) -> frozenset[str]:
+    """Return the content words of a question, stemmed."""
+    return frozenset(stem(word) for word in re.findall(r"[^\W_]+", question.lower()) if word not in STOP_WORDS)
+
+
+def stem(word: str) -> str:
+    """Cut endings so that plural and singular, and the common tenses of a verb, are one word.
+
+    >>> stem("finished") == stem("finish"), stem("berries") == stem("berry"), stem("boxes") == stem("box")
+    (True, True, True)
+    """
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    if len(word) > 5 and word.endswith("ing"):
+        word = word[:-3]
+        return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz" else word
+    if len(word) > 4 and word.endswith("ed"):
+        word = word[:-2]
+        return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz" else word
+    return word
+
+
+STOP_WORDS = frozenset(
+    "a an the of to in on at by for from with and or but if is are was were be been being am do does did done have has had"
+    " i me my mine we us our you your he she it its they them their this that these those there here what which who whom"
+    " whose when where why how many much so as than then now just only also very can could will would shall should may might"
+    " must not no yes about into over under up down out off again right still ever any some all both each so far these days"
+    " currently please answer give format yyyy mm dd".split()
+)

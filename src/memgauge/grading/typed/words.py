@@ -1,0 +1,91 @@
+"""Numbers in words, English: cardinals, dozens, fractions, ordinals."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+UNITS = dict(
+    zip(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen nineteen".split(),
+        range(20),
+        strict=True,
+    )
+)
+TENS = {w: 10 * n for n, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)} | {"fourty": 40}
+SCALES = {
+    "hundred": 100,
+    "thousand": 1000,
+    "lakh": 100_000,
+    "million": 10**6,
+    "crore": 10**7,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+GROUPS = {"dozen": 12, "couple": 2, "pair": 2, "score": 20, "trio": 3}
+PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5}
+ORDINALS = {
+    w: n
+    for n, w in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+        " sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        1,
+    )
+}
+ORDINALS |= {f"twenty-{w}": 20 + n for w, n in list(ORDINALS.items())[:9]} | {"thirtieth": 30, "thirty-first": 31}
+TIMES = {"once": 1, "twice": 2, "thrice": 3}
+
+_SMALL = "|".join(sorted([*UNITS, *TENS], key=len, reverse=True))
+_SCALE = "|".join(SCALES)
+CARDINAL = (
+    rf"(?:(?:an?|{_SMALL})(?:[- ](?:and[- ])?(?:{_SMALL}))?[- ](?:{_SCALE})|{_SMALL})"
+    rf"(?:(?:,?[- ](?:and[- ])?)(?:{_SMALL}|{_SCALE})){{0,12}}"
+)
+"""Pattern of a number in words, for lower-case text."""
+
+
+@lru_cache(maxsize=4096)
+def cardinal(text: str) -> Fraction | None:
+    """Read a number in words exactly; None for words that make none ("two three").
+
+    >>> cardinal("one hundred and five"), cardinal("twenty-one"), cardinal("two three")
+    (Fraction(105, 1), Fraction(21, 1), None)
+    """
+    total = group = 0
+    last = 10**15  # each part must fit below the one before it
+    words = [w for w in re.split(r"[-,\s]+", text) if w and w != "and"]
+    point = False
+    for word in words:
+        if word in ("a", "an"):
+            value = 1
+        elif word in UNITS or word in TENS:
+            value = UNITS.get(word, TENS.get(word, 0))
+        elif word in SCALES:
+            scale = SCALES[word]
+            if scale == 100:
+                if not 0 < group < 100:
+                    return None
+                group *= 100
+                last = 100
+            else:
+                total += (group or 1) * scale
+                group, last = 0, scale
+            point = False
+            continue
+        else:
+            return None
+        if point and (value >= last or last == 1):
+            return None
+        if group and value >= (100 if group % 100 == 0 else 10 if group % 10 == 0 and group % 100 >= 20 else 1):
+            return None
+        group += value
+        last, point = (10 if word in TENS else 1), True
+    return Fraction(total + group)
+
+
+def decimal(text: str) -> Fraction:
+    """Read digits with a decimal point, exactly."""
+    return Fraction(Decimal(text))
