@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Bounds = Literal["unit", "nonneg"]
 Floats = NDArray[np.float64]
 
-GRID_POINTS = 512
+GRID_POINTS = 256
 SLACK = 1e-12  # of SST: differences of RSS below this are rounding, not shape
 _SECTION_NODES = np.insert(np.linspace(0.0, 1.0, 17), 1, (0.5, 0.5))  # two places for the nodes around the guess
 _BLOCK = 1 << 21  # matrix entries held at once
@@ -153,7 +153,7 @@ class DecayProblem:
         tau.
         """
         brackets = self._minima(grid)
-        fits = [self._refine(float(grid.tau[i - 1]), float(grid.tau[i + 1])) for i in brackets]
+        fits = [self._refine(float(grid.tau[i]), float(grid.tau[i + 1])) for i in brackets]
         ends = [_point(grid, 0), _point(grid, len(grid.tau) - 1)]
         best = min([*fits, *ends], key=lambda fit: (fit.rss, fit.tau))
         slack = SLACK * self.sst
@@ -165,13 +165,12 @@ class DecayProblem:
         return best
 
     def _minima(self, grid: Profile) -> list[int]:
-        """Return the inner grid points that can hold the lowest minimum, at most 16."""
-        rss = grid.rss
-        inner = (rss[1:-1] < rss[:-2]) & (rss[1:-1] <= rss[2:])
+        """Return i such that the profile turns from falling to rising between grid points i and i + 1, at most 16."""
+        turns = (grid.slope[:-1] < 0) & (grid.slope[1:] >= 0)
+        lower = np.minimum(grid.rss[:-1], grid.rss[1:])
         # Between two grid points the profile can dip by far less than this, since e changes slowly with log tau.
-        near = rss[1:-1] <= rss.min() + 1e-2 * self.sst
-        found = np.flatnonzero(inner & near) + 1
-        return [int(i) for i in found[np.argsort(rss[found], kind="stable")][:16]]
+        found = np.flatnonzero(turns & (lower <= grid.rss.min() + 1e-2 * self.sst))
+        return [int(i) for i in found[np.argsort(lower[found], kind="stable")][:16]]
 
     def _refine(self, low: float, high: float) -> Optimum:
         """Return the minimum between two decay times: where the slope turns from falling to rising."""

@@ -306,6 +306,8 @@ def _studentised(
         below, above = _tails(pivots)
         low[usual] = expit(centre - np.fmax(above, floor) * error)
         high[usual] = expit(centre - np.fmin(below, -floor) * error)
+    # Round-off must not put a value of 0 or 1 outside its own interval.
+    low, high = np.minimum(low, value), np.maximum(high, value)
     least, width = _range(bounds)
     value, low, high = (least + width * part for part in (value, low, high))
     return Intervals(value, low, high, note)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memgauge.errors import InputError
 from memgauge.rollouts.track import CameraTrack, Floats
 
-_BLOCK = 1 << 20  # pose distances held at once
+_BLOCK = 14_000  # pose distances held at once
 _SLACK = 1e-9  # the bars are inclusive, also for distances that miss them by rounding
 _NEAR_TIE = 1e-6  # distances by inner products are no more exact than this near zero
 _DEGENERATE = 1e-6

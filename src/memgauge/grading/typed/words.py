@@ -55,34 +55,24 @@ def cardinal(text: str) -> Fraction | None:
     (Fraction(105, 1), Fraction(21, 1), None)
     """
     total = group = 0
-    last = 10**15  # each part must fit below the one before it
-    words = [w for w in re.split(r"[-,\s]+", text) if w and w != "and"]
-    point = False
-    for word in words:
-        if word in ("a", "an"):
-            value = 1
-        elif word in UNITS or word in TENS:
-            value = UNITS.get(word, TENS.get(word, 0))
-        elif word in SCALES:
-            scale = SCALES[word]
-            if scale == 100:
-                if not 0 < group < 100:
-                    return None
-                group *= 100
-                last = 100
-            else:
-                total += (group or 1) * scale
-                group, last = 0, scale
-            point = False
+    for word in re.split(r"[-,\s]+", text):
+        if word in ("", "and"):
             continue
+        if word in SCALES and SCALES[word] == 100:
+            if not 0 < group < 100:
+                return None
+            group *= 100
+        elif word in SCALES:
+            total, group = total + (group or 1) * SCALES[word], 0
         else:
-            return None
-        if point and (value >= last or last == 1):
-            return None
-        if group and value >= (100 if group % 100 == 0 else 10 if group % 10 == 0 and group % 100 >= 20 else 1):
-            return None
-        group += value
-        last, point = (10 if word in TENS else 1), True
+            value = 1 if word in ("a", "an") else UNITS.get(word, TENS.get(word))
+            if value is None:
+                return None
+            # What follows a hundred is below it, what follows a ten is below ten, and nothing follows anything else.
+            room = 100 if group % 100 == 0 else 10 if group % 10 == 0 and group % 100 >= 20 else 1
+            if group and value >= room:
+                return None
+            group += value
     return Fraction(total + group)
 
 

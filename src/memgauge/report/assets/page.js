@@ -45,6 +45,7 @@
     }
     if (typeof unit.width === "number" && narrow) unit.width = Math.max(150, free - 20);
     else if (typeof unit.width === "number") unit.width = Math.max(150, Math.min(unit.width, free - 20));
+    spec.config.header.labelLimit = spec.config.axisX.titleLimit = unit.width;
     if (narrow) spec.config.axis.labelLimit = 115;
     spec.config.legend.columns = Math.max(1, Math.floor(room / 230));
     return spec;

@@ -198,7 +198,8 @@ def finish(
     spec["config"] = CONFIG
     if panel is not None:
         # A title wider than its panel would push all panels apart.
-        spec["config"] = {**CONFIG, "header": {**CONFIG["header"], "labelLimit": panel}}
+        header = {**CONFIG["header"], "labelLimit": panel}
+        spec["config"] = {**CONFIG, "header": header, "axisX": {"titleLimit": panel}}
         spec["usermeta"] = {"panel": panel + PANEL_GAP, "axis": axis}
     return spec
 

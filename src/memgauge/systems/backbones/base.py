@@ -75,7 +75,7 @@ def tensors(state: Any) -> Iterator[Tensor]:
     elif isinstance(state, dict):
         for name in sorted(state):
             yield from tensors(state[name])
-    elif isinstance(state, list):
+    elif isinstance(state, (list, tuple)):
         for item in state:
             yield from tensors(item)
 

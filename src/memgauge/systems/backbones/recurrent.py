@@ -21,8 +21,12 @@ class Recurrent(Layer):
     """Name of its recurrence in `kernels.RULES`."""
     shape: tuple[int, int, int]
     """Heads, dk, dv."""
-    local: ShortConv | TokenShift | None = None
+    local: ShortConv | TokenShift | None
     """What looks back a few rows behind the projection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.local = None
 
     def project(self, x: Tensor) -> Tensor:
         """Return what goes through `local`, from the input [..., D]."""

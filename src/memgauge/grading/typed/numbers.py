@@ -1,0 +1,317 @@
+"""Numbers in prose: where they stand, what they are worth, and in what sense they are meant.
+
+Values are exact fractions made from decimals. A mention is flagged when it is no plain value: one end of a range, a
+bound, an approximation, a label, a rejected or a questioned number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, lru_cache
+
+from memgauge.grading.typed.units import Unit, unit_names
+from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, TIMES, cardinal, decimal
+
+_MAX_DIGITS = 40
+_VULGAR = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5)}
+_VULGAR |= {"⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8)}
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
+    r"|dec(?:ember)?)"
+)
+_CIRCLED = {chr(0x2460 + i): i + 1 for i in range(20)} | {chr(0x2776 + i): i + 1 for i in range(10)}
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    prefixes = sorted((n for n, us in unit_names().items() if us[0].is_money and len(n) <= 4), key=len, reverse=True)
+    prefix = "|".join(re.escape(p) if not p[0].isalpha() else rf"(?<![^\W\d_]){re.escape(p)}" for p in prefixes)
+    vulgar = "".join(_VULGAR)
+    digits = (
+        r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,]*\d)|\d{1,3}(?:\.\d{3})+(?:,\d+)(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
+        r"|\d{1,3}(?:'\d{3})+(?:[.,]\d+)?(?!\d)|\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?(?![\d,.]*\d)|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d)"
+        r"|\d+(?:[.,]\d+)?|\.\d+"
+    )
+    number = re.compile(
+        rf"(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?|\b\d{{1,2}}([-/.])\d{{1,2}}\3(?:\d{{4}}|\d\d)\b"
+        rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\.?,?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?(?:\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d\d\b)?|(?:19|20)\d\d\b)"
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:of\s)?{_MONTH}\b(?!\s(?:i|we|you|be|have)\b)|\d{{4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
+        rf"|\b(?:in|since|during|until|of|by|from|year|late|early|mid)\s(?:19|20)\d\d\b(?!\s?(?:%|[a-z]))|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
+        rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
+        rf"|(?P<sign>(?<![\w)\].,])[-+]\s?|\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
+        rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
+        rf"|(?P<whole>\d{{1,9}})?\s?(?P<vulgar>[{vulgar}])|(?P<digits>{digits})|(?P<circled>[{''.join(_CIRCLED)}]))"
+        r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
+        rf"|\b(?P<part>(?P<partn>{CARDINAL}|an?)[\s-](?P<partd>half|halves|thirds?|quarters?|fifths?)(?!\s(?:game|lamp|photo|session|time|party|one))"
+        r"|(?P<bare>half|a quarter|a third))\b"
+        rf"|\b(?P<words>{CARDINAL})\b(?:\sand\s(?P<andpart>(?:a|one)\shalf|(?:a|one)\squarter|three[\s-]quarters|a\sthird))?"
+        r"|\b(?P<times>once|twice|thrice)\b|\b(?P<none>none|nothing|nil|never)\b"
+    )
+    units = sorted(unit_names(), key=len, reverse=True)
+    suffix = re.compile(
+        r"(?:(?P<half>\s?(?:and|&)\s(?:a|one)[\s-]half))?(?:\s?(?P<scale>k|thousand|tsd|hundred|mn|mil|mio|million|millions|bn|billion|trillion|lakh|lakhs|crore|dozen|m)(?![\w²]))?"
+        r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
+        rf"[\s-]?\s?(?P<unit>{'|'.join(re.escape(u) + (chr(92) + 'b' if u[-1].isalpha() else '') for u in units)})?"
+    )
+    return number, suffix
+
+
+_SCALES = {"k": 1000, "thousand": 1000, "tsd": 1000, "hundred": 100, "dozen": 12, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7}
+_SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6) | {"bn": 10**9, "billion": 10**9, "trillion": 10**12}
+
+_BEFORE = re.compile(
+    r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than|greater than|over|under|above|below"
+    r"|up to|nearly|almost|close to|approximately|approx\.?|around|roughly|circa|ca\.?|upwards? of|in the (?:range|region|neighbou?rhood) of"
+    r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of|maximum of|minimum|maximum|somewhere near"
+    r"|(?<!told me )(?<!told us )(?<!told you )(?<!told )(?<!talked )(?<!talking )(?<!mentioned )(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted )(?<!learned )about"
+    r"|ungefähr|etwa|circa|environ|presque|alrededor de|aproximadamente|mindestens|höchstens|au moins|al menos)"
+    r"|[~≈<>≤≥]=?|±)\s{0,2}$"
+    r"|(?P<reject>\b(?:not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without|minus the|n't (?:count(?:ing)?|own|have|be))"
+    r"(?:\s(?:just|only|be|the|a|the full|as|these|those|all|really|exactly|have))?)\s$"
+    r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day|week|chapter|page|room|apartment|option|duration|part|question|"
+    r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
+    r"route|flight|size|highway|unit|suite|floor|type|model)\s|#)\(?)$"
+    r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
+)
+_AFTER = re.compile(
+    r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
+    r"|approximately\b|minimum\b|maximum\b|max\b|min\b(?!\w)|give or take\b|odd\b|approx|(?:as|at) an? (?:estimate|minimum|maximum))"
+)
+_BETWEEN = re.compile(r"\s?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?")
+_OPERATOR_AFTER = re.compile(r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?=[\d$€£¥(a-z-])")
+_OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
+_WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
+_WEAK_ONE_BEFORE = re.compile(
+    r"\b(?:the|this|that|which|each|every|any|no|another|other|same|last|first|second|third|next|new|old|former|latter|good|only the|wrong|right|my|your"
+    r"|lobby|big|small|red|blue|green)\s$"
+)
+
+
+@dataclass(slots=True)
+class Number:
+    """One number as it stands in the text."""
+
+    begin: int
+    end: int
+    values: tuple[Fraction, ...]
+    """Its readings: two for "1.500", which may be one and a half or fifteen hundred."""
+    units: tuple[Unit, ...] = ()
+    kind: str = "plain"
+    """`plain`, `weak` ("one" as a pronoun), `zero` ("none"), `label`, `ordinal`, `outof`, `operand`."""
+    flaw: str | None = None
+    """`range`, `bound`, `rejected`, `questioned`: why it is no committed value."""
+    parts: list[tuple[Fraction, tuple[Unit, ...]]] = field(default_factory=list)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be an answer at all, committed to or not."""
+        return self.kind not in ("label", "ordinal", "outof", "operand") and self.flaw not in ("rejected", "questioned")
+
+
+def find_numbers(low: str) -> list[Number]:
+    """Return the numbers of a lower-case text in order; dates, times and codes such as "sm-2000" are none.
+
+    >>> [(str(n.values[0]), n.flaw) for n in find_numbers("as of march 2024: 3 1/2 cups, not 4; about $1,250.50")]
+    [('7/2', None), ('4', 'rejected'), ('2501/2', 'bound')]
+    """
+    number, suffix = _patterns()
+    found: list[Number] = []
+    at = 0
+    while (match := number.search(low, at)) is not None:
+        at = match.end()
+        if match["date"] or match["code"]:
+            continue
+        item, at = _read(match, low, suffix)
+        if item is not None:
+            found.append(item)
+    _flag(low, found)
+    return _join_units(low, found)
+
+
+def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Number | None, int]:
+    kind = "plain"
+    end = match.end()
+    if match["none"]:
+        return Number(match.start(), end, (Fraction(0),), kind="zero"), end
+    if match["times"]:
+        return Number(match.start(), end, (Fraction(TIMES[match["times"]]),)), end
+    values = _values(match)
+    if values is None:
+        return None, end
+    tail = suffix.match(low, end)
+    assert tail is not None  # every part of the pattern is optional
+    if match["words"] == "one" and (
+        _WEAK_ONE_AFTER.match(low, end) or _WEAK_ONE_BEFORE.search(low, max(0, match.start() - 12), match.start())
+    ):
+        kind = "weak"
+    units: tuple[Unit, ...] = ()
+    if match["prefix"]:
+        units = unit_names()[match["prefix"].strip()]
+    scale = tail["scale"]
+    if scale == "m" and not units:
+        scale = None
+        bare = re.compile(r"\s?m\b").match(low, end)
+        if bare is not None and tail["unit"] is None:
+            return Number(match.start(), bare.end(), values, unit_names()["m"], kind), bare.end()
+    if tail["half"]:
+        values = tuple(v + Fraction(1, 2) for v in values)
+    if scale:
+        values = tuple(v * _SCALES[scale] for v in values)
+    if tail["ordinal"] and not match["words"]:
+        kind = "ordinal"
+    if tail["unit"] and not (tail["unit"] == "in" or kind == "ordinal"):
+        after = unit_names()[tail["unit"]]
+        if not units or (after[0].is_money and _compatible(units, after)):
+            units = tuple(u for u in units if u in after) or after
+            end = tail.end()
+        elif after[0].is_money:
+            units, end = after, tail.end()
+    if end == match.end():
+        end = max(end, tail.end("scale"), tail.end("half"), tail.end("ordinal"))
+    if match["sign"] and match["sign"].strip() != "+" or match["sign2"]:
+        values = tuple(-v for v in values)
+    return Number(match.start(), end, values, units, kind), end
+
+
+def _compatible(a: tuple[Unit, ...], b: tuple[Unit, ...]) -> bool:
+    return bool({u.dimension for u in a} & {u.dimension for u in b})
+
+
+def _values(match: re.Match[str]) -> tuple[Fraction, ...] | None:
+    if match["digits"]:
+        return read_digits(match["digits"]) if len(match["digits"]) <= _MAX_DIGITS else None
+    if match["mixed"]:
+        return (int(match["mixed"]) + Fraction(int(match["mn"]), int(match["md"])),) if int(match["md"]) else None
+    if match["fn"]:
+        return (Fraction(int(match["fn"]), int(match["fd"])),) if int(match["fd"]) else None
+    if match["vulgar"]:
+        return (int(match["whole"] or 0) + Fraction(*_VULGAR[match["vulgar"]]),)
+    if match["circled"]:
+        return (Fraction(_CIRCLED[match["circled"]]),)
+    if match["half"]:
+        if match["halfof"]:
+            return (Fraction({"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6}[match["halfof"]], 2),)
+        return (Fraction(GROUPS[match["half"].split()[-1]]),)
+    if match["part"]:
+        if match["bare"]:
+            return (Fraction(1, PARTS[match["bare"].split()[-1]]),)
+        count = Fraction(1) if match["partn"] in ("a", "an") else cardinal(match["partn"])
+        return None if count is None else (count / PARTS[match["partd"]],)
+    if match["words"]:
+        value = cardinal(match["words"])
+        if value is not None and match["andpart"]:
+            words = re.split(r"[\s-]", match["andpart"])
+            value += Fraction(3 if words[0] == "three" else 1, PARTS[words[-1]])
+        return None if value is None else (value,)
+    return None
+
+
+@lru_cache(maxsize=8192)
+def read_digits(text: str) -> tuple[Fraction, ...]:
+    """Read digits with separators: every reading that a careful reader may have.
+
+    A point or comma before exactly three digits separates thousands, or, for a point, decimals too.
+
+    >>> [str(v) for v in read_digits("1.500,25")], [str(v) for v in read_digits("1,5")], [str(v) for v in read_digits("1.500")]
+    (['6001/4'], ['3/2'], ['3/2', '1500'])
+    """
+    plain = text.replace("'", "").replace(" ", "")
+    commas, points = plain.count(","), plain.count(".")
+    if commas and points:
+        if plain.rindex(",") > plain.rindex("."):
+            return (decimal(plain.replace(".", "").replace(",", ".")),)
+        return (decimal(plain.replace(",", "")),)
+    if commas > 1 or points > 1:
+        return (decimal(plain.replace(",", "").replace(".", "")),)
+    head, _, tail = plain.replace(",", ".").partition(".")
+    thousands = len(tail) == 3 and 1 <= len(head) <= 3 and head.lstrip("0") == head and head != ""
+    if commas:
+        return (decimal(head + tail if thousands else f"{head}.{tail}"),)
+    if points and thousands:
+        return decimal(f"{head}.{tail}"), decimal(head + tail)
+    return (decimal(plain if not plain.startswith(".") else "0" + plain),)
+
+
+_LIST = re.compile(r"(?:^|\n)\s{0,8}(?:[-*•]\s)?\(?(\d{1,2})[.)]\s+(?=\S)")
+_INLINE = re.compile(r"\((\d{1,2})\)\s(?=[a-z])|(?<![\w.,$€£¥])(\d{1,2})\)\s(?=[a-z])")
+
+
+def _flag(low: str, found: list[Number]) -> None:
+    """Say of each number in what sense it is meant."""
+    labels = _list_labels(low)
+    for i, item in enumerate(found):
+        left = low[max(0, item.begin - 42) : item.begin]
+        before = _BEFORE.search(left)
+        if item.begin in labels:
+            item.kind = "label"
+            continue
+        if before is not None:
+            if before["bound"]:
+                item.flaw = "bound"
+            elif before["reject"]:
+                item.flaw = "rejected"
+            elif before["label"] and not item.units and item.kind == "plain":
+                item.kind = "label"
+            elif before["outof"]:
+                item.kind = "outof"
+        if _AFTER.match(low, item.end):
+            item.flaw = item.flaw or "bound"
+        if low[item.end : item.end + 12].lstrip(" .)*\"'").startswith("?") or _asked(low, item):
+            item.flaw = "questioned"
+        if item.kind == "plain" and (_OPERATOR_AFTER.match(low, item.end) or _OPERATOR_BEFORE.search(left)):
+            item.kind = "operand"
+        if i and _ranged(low, found[i - 1], item):
+            item.flaw = found[i - 1].flaw = "range"
+
+
+def _asked(low: str, item: Number) -> bool:
+    """Say whether the sentence that holds the number is a question."""
+    stop = re.compile(r"[.!?\n;](?!\d)").search(low, item.end, item.end + 160)
+    return stop is not None and stop[0] == "?"
+
+
+def _ranged(low: str, first: Number, second: Number) -> bool:
+    gap = low[first.end : second.begin]
+    if len(gap) > 24 or not first.usable or not second.usable:
+        return False
+    if second.values[0] < 0 and not gap.strip():  # "2 -4", "$225-$245" lexed with a sign
+        return True
+    if _BETWEEN.fullmatch(gap):
+        return True
+    # "between 2 and 3", "either 3 or maybe 4", "from 2 up to 4"
+    left = low[max(0, first.begin - 12) : first.begin]
+    return bool(re.search(r"\bbetween\s\S{0,3}$", left)) and bool(re.fullmatch(r"\s?(?:[\w$€£]{0,12}\s)?and\s?", gap))
+
+
+def _list_labels(low: str) -> set[int]:
+    """Return where the numbers of an enumeration stand: "1. ... 2. ..." at line starts, "(1) ... (2) ..." in a line."""
+    labels: set[int] = set()
+    for pattern in (_LIST, _INLINE):
+        marks = [(m.start(m.lastindex or 1), int(m[m.lastindex or 1])) for m in pattern.finditer(low)]
+        for (a, x), (b, y) in zip(marks, marks[1:], strict=False):
+            if y == x + 1:
+                labels |= {a, b}
+    return labels
+
+
+def _join_units(low: str, found: list[Number]) -> list[Number]:
+    """Join "3 hours 30 minutes" and "12 dollars and 50 cents" into one number."""
+    joined: list[Number] = []
+    for item in found:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.units
+            and item.units
+            and not item.flaw
+            and re.fullmatch(r",?\s?(?:and\s|&\s)?", low[last.end : item.begin])
+        ):
+            unit = next(((a, b) for a in last.units for b in item.units if a.dimension == b.dimension and b.factor < a.factor), None)
+            if unit is not None and 0 <= item.values[0] * unit[1].factor < unit[0].factor:
+                extra = item.values[0] * unit[1].factor / unit[0].factor
+                last.values, last.units, last.end = tuple(v + extra for v in last.values), (unit[0],), item.end
+                continue
+        joined.append(item)
+    return joined
