@@ -53,11 +53,11 @@ def plain_permutations(gaps: np.ndarray, scores: np.ndarray, count: int) -> floa
     rng = np.random.default_rng(0)
     problem = DecayProblem(gaps, scores, "unit")
     tau = problem.grid()
-    limit = problem.profile(tau).rss.min()
+    limit = float(problem.profile(tau).rss.min())
     hits = sum(
         DecayProblem(gaps, rng.permutation(scores), "unit").profile(tau).rss.min() <= limit for _ in range(count)
     )
-    return (1 + hits) / (1 + count)
+    return float((1 + hits) / (1 + count))
 
 
 def track(poses: int) -> CameraTrack:

@@ -123,9 +123,7 @@ def main() -> None:
         shares = " | ".join(cell(row[name]) for name in ("swept", "swept_full_score", "seed", "strict"))
         print(f"| {row['pairs']} | {row['deviation']} | {row['correlation']} | {shares} |")
     print()
-    print(
-        "| pairs | tau, s | half-life, s | coverage | seed gate passes | strict gate passes | coverage then | median / true |"
-    )
+    print("| pairs | tau, s | half-life, s | coverage | seed gate | strict gate | coverage then | median / true |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
     names = ("coverage", "seed", "strict", "coverage_when_strict_passes", "median_ratio_when_strict_passes")
     for row in recovered:

@@ -232,6 +232,8 @@ def test_weights_count_as_repeated_rows() -> None:
         ([1, 2, 0, 4, 5, 6], [0.9, 0.8, 0.7, 0.6, 0.6, 0.6], "invalid_gap", "pair 3"),
         ([1, 2, -3, 4, 5, 6], [0.9, 0.8, 0.7, 0.6, 0.6, 0.6], "invalid_gap", "pair 3"),
         ([1, 2, 3, 4, 5, 6], [1.2, 0.8, 0.7, 0.6, 0.6, 0.6], "fidelity_out_of_range", "pair 1"),
+        ([1, 2, 3, 4, 5, 1e200], [0.9, 0.8, 0.7, 0.6, 0.6, 0.6], "invalid_gap", "pair 6"),
+        ([1, 2, 3, 4, 5, 1e-200], [0.9, 0.8, 0.7, 0.6, 0.6, 0.6], "invalid_gap", "pair 6"),
         ([], [], "insufficient_pairs", None),
         ([1, 2, 3, 4, 5, 6], [0.7, 0.71, 0.7, 0.705, 0.7, 0.7], "flat_fidelity", None),
     ],
@@ -277,6 +279,19 @@ def test_half_life_below_the_smallest_gap_gives_an_upper_bound() -> None:
     assert document["half_life_upper_bound_seconds"] == pytest.approx(1.2 * LN2, rel=1e-6)  # no noise
     assert document["half_life_lower_bound_seconds"] is None
     assert document["below_smallest_gap"] is True
+
+
+def test_extreme_numbers_give_no_nan() -> None:
+    with np.errstate(all="raise", under="ignore"):
+        for scale in (1e-90, 1e-9, 1e9, 1e90):
+            gaps = np.arange(1.0, 60, 5) * scale
+            result = fit_half_life(gaps, 0.6 * np.exp(-gaps / (20 * scale)) + 0.3)
+            assert result.half_life == pytest.approx(20 * scale * LN2, rel=1e-9)
+            json.dumps(result.to_dict(), allow_nan=False)
+    assert fit_half_life([1, 2, 3, 4, 5], [1e200, 5, 4, 3, 2], bounds="nonneg").reason == "fidelity_out_of_range"
+    big = fit_half_life(np.arange(1.0, 9), 1e90 * np.exp(-np.arange(1.0, 9)), bounds="nonneg", gate="seed")
+    assert big.half_life == pytest.approx(LN2, rel=1e-9)
+    json.dumps(big.to_dict(), allow_nan=False)
 
 
 def test_a_that_overflows_is_left_out() -> None:

@@ -151,6 +151,9 @@ def test_keys_follow_content(videos: Path, tmp_path: Path) -> None:
     assert key_of(job, OPTIONS, "other") != base
     assert key_of(job, replace(OPTIONS, fps=5.0), "grid-1") != base
     assert key_of(replace(job, poses=None), OPTIONS, "grid-1") != base
+    # A job without a track is measured without one, also when another lies beside the video.
+    record = module.measure_job(replace(job, poses=None), OPTIONS, OPTIONS.make_embedder())
+    assert record["reason"] == "no_poses"
 
 
 def test_a_video_that_kills_its_process_is_named(videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def _of_video(
         fit=options.fit,
         embedder=options.make_embedder(),
         observers=(thumbnails,) if thumbnails else (),
+        progress=True,
     )
     if html is not None and thumbnails is not None:
         from memgauge.report.half_life import write_video_report

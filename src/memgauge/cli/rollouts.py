@@ -34,6 +34,7 @@ def score(
     from memgauge.cli.output import print_json, print_table
     from memgauge.cli.rollout_options import measure_options
     from memgauge.errors import InputError
+    from memgauge.progress import Progress
     from memgauge.rollouts.batch import Job, measure_job
     from memgauge.rollouts.pose_files import find_sidecar
 
@@ -42,14 +43,17 @@ def score(
     options = measure_options(replace(track, poses=None), revisits, fit, siblings=True)
     embedder = options.make_embedder()
     records = []
-    for video in videos:
-        job = Job(video, video.parent.name, video.stem, track.poses or find_sidecar(video))
-        record = measure_job(job, options, embedder)
-        records.append({name: value for name, value in record.items() if name not in ("model", "case")})
+    with Progress("videos", len(videos)) as bar:
+        for video in videos:
+            job = Job(video, video.parent.name, video.stem, track.poses or find_sidecar(video))
+            record = measure_job(job, options, embedder)
+            records.append({name: value for name, value in record.items() if name not in ("model", "case")})
+            bar.advance()
+    for record in records:
         if record["status"] == "error":
             print(f"memgauge: error: {record['detail']}", file=sys.stderr)
         elif not json:
-            print_table(str(video), ["metric", "score", "reason"], _lines(record))
+            print_table(record["video"], ["metric", "score", "reason"], _lines(record))
     if json:
         print_json({"embedder": embedder.name, "videos": records})
     return 2 if any(record["status"] == "error" for record in records) else 0

@@ -16,6 +16,9 @@ from typing import Any
 
 from memgauge.errors import InputError
 from memgauge.grading.ecc import commit_cost, parse_ecc
+from memgauge.grading.judge.verdict import parse_verdict
+from memgauge.grading.subtypes import infer_subtype
+from memgauge.grading.typed.grade import grade_typed
 from memgauge.progress import Progress
 
 Grader = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -43,7 +46,52 @@ def _commit_cost(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-GRADERS: dict[str, Grader] = {"ecc_parse": _ecc_parse, "commit_cost": _commit_cost}
+def _memlens_score(given: Mapping[str, Any]) -> dict[str, Any]:
+    question, reference = _text(given, "question"), _text(given, "reference")
+    named, old = _optional(given, "question_subtype") or "", _optional(given, "old_answer")
+    subtype = infer_subtype(_text(given, "question_type"), question, reference, named)
+    grade = grade_typed(
+        _text(given, "prediction"),
+        subtype=subtype,
+        question=question,
+        reference=reference,
+        old_answer=old,
+        mode="official" if given.get("mode") == "official" else "strict",
+        finish_reason=_optional(given, "finish_reason"),
+    )
+    return {
+        "subtype": subtype,
+        "correct": bool(grade.correct),
+        "rule_decidable": grade.by_rule,
+        "outcome": str(grade.outcome),
+        "rule": grade.rule,
+        "committed": grade.committed,
+        "span": list(grade.span) if grade.span else None,
+    }
+
+
+def _judge_parse(given: Mapping[str, Any]) -> dict[str, Any]:
+    verdict = parse_verdict(_text(given, "raw"))
+    return {"verdict": "unparseable" if verdict.value is None else verdict.value, "rule": verdict.rule}
+
+
+def _subtype_infer(given: Mapping[str, Any]) -> dict[str, Any]:
+    found = infer_subtype(
+        _text(given, "question_type"),
+        _text(given, "question"),
+        _text(given, "reference"),
+        _optional(given, "question_subtype") or "",
+    )
+    return {"subtype": found}
+
+
+GRADERS: dict[str, Grader] = {
+    "ecc_parse": _ecc_parse,
+    "commit_cost": _commit_cost,
+    "memlens_score": _memlens_score,
+    "judge_parse": _judge_parse,
+    "subtype_infer": _subtype_infer,
+}
 """The project's graders by kind of case. A new kind is one function and one line here."""
 
 
@@ -52,6 +100,10 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"input.{name} must be text")
     return value
+
+
+def _optional(given: Mapping[str, Any], name: str) -> str | None:
+    return None if given.get(name) is None else _text(given, name)
 
 
 def _template(given: Mapping[str, Any]) -> Any:

@@ -30,6 +30,7 @@ MINIMUM_R2 = 0.3
 SIGNIFICANCE = 0.05
 CONFIDENCE = 0.95
 LN2 = math.log(2.0)
+_LARGEST = 1e100
 
 __all__ = [
     "Bounds", "DecayFit", "Gate", "HalfLifeResult", "Method", "Support", "Verdict", "describe_support", "fit_half_life",
@@ -262,15 +263,15 @@ def _swept_result(blank: HalfLifeResult, problem: DecayProblem) -> HalfLifeResul
 
 def _row_fault(gaps: Floats, values: Floats, bounds: Bounds, names: Sequence[str] | None) -> tuple[str, str] | None:
     """Return the reason and the text for the first observation that no fit can use."""
+    out = (values < -SLACK) | (values > 1 + SLACK) if bounds == "unit" else np.abs(values) > _LARGEST
+    allowed = "0 to 1 (bounds 'nonneg' take any score)" if bounds == "unit" else f"{-_LARGEST:g} to {_LARGEST:g}"
     for bad, reason, text in (
         (~np.isfinite(gaps), "non_finite", "the gap is {gap}"),
         (~np.isfinite(values), "non_finite", "the fidelity is {value}"),
         (gaps <= 0, "invalid_gap", "the gap {gap} is not positive"),
-        (
-            (values < -SLACK) | (values > 1 + SLACK) if bounds == "unit" else np.zeros(gaps.shape, dtype=bool),
-            "fidelity_out_of_range",
-            "the fidelity {value} lies outside 0 to 1 (bounds 'nonneg' take any score)",
-        ),
+        # Squares and quotients of such numbers leave the range of double precision.
+        ((gaps > _LARGEST) | (gaps < 1 / _LARGEST), "invalid_gap", "the gap {gap} is out of reach"),
+        (out, "fidelity_out_of_range", f"the fidelity {{value}} lies outside {allowed}"),
     ):
         if bad.any():
             i = int(bad.argmax())

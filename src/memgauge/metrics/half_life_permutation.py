@@ -33,7 +33,6 @@ def permutation_p(
     units all orders are counted; else `permutations` random ones, and p = (1 + hits) / (1 + permutations). None when
     there would be nothing to draw (`permutations` = 0).
     """
-    tau = problem.grid()
     # Unit weights only: rows of equal age are permuted as rows.
     n = len(problem.gaps)
     order = np.arange(n)
@@ -47,7 +46,7 @@ def permutation_p(
     if not exact and permutations == 0:
         return None
     count = math.factorial(units) if exact else permutations
-    basis = problem.basis(tau)
+    basis = problem.basis(problem.grid())
     limits = thresholds(problem, basis)
     kept = np.isfinite(limits)
     rows, limits = basis.e[kept][:, order], limits[kept]

@@ -111,7 +111,7 @@ class DecayProblem:
         positive.
         """
         least = self.shift if self.shift > 0 else float(self.gaps[self.gaps > 0].min())
-        return np.geomspace(0.02 * min(least, self.span), 1e4 * self.span, points)
+        return np.exp(np.linspace(math.log(0.02 * min(least, self.span)), math.log(1e4 * self.span), points))
 
     def basis(self, tau: Floats) -> Basis:
         """Return the sums of the basis for each tau, shapes [G] and [G, n]."""
@@ -174,7 +174,7 @@ class DecayProblem:
 
     def _refine(self, low: float, high: float) -> Optimum:
         """Return the minimum between two decay times: where the slope turns from falling to rising."""
-        tau = _sign_change(lambda tau: self.profile(tau).slope, low, high)
+        tau = _sign_change(lambda tau: self.profile(tau).slope, low, high, 1e-13)
         return _point(self.profile(np.array([tau])), 0)
 
     def interval(self, grid: Profile, best: Optimum, threshold: float) -> tuple[float | None, float | None]:
@@ -201,7 +201,7 @@ class DecayProblem:
 
     def _crossing(self, outside: float, inside: float, threshold: float) -> float:
         """Return the decay time at which the profile enters the interval, seen from `outside`."""
-        return _sign_change(lambda tau: threshold - self.profile(tau).rss, outside, inside)
+        return _sign_change(lambda tau: threshold - self.profile(tau).rss, outside, inside, 1e-7)
 
     def _beyond(self, inside: float, threshold: float) -> float | None:
         """Return the upper end when it lies beyond the grid, or None when it is out of reach of double precision."""
@@ -283,13 +283,13 @@ def _point(fits: Profile, i: int) -> Optimum:
     )
 
 
-def _sign_change(function: Callable[[Floats], Floats], start: float, stop: float) -> float:
+def _sign_change(function: Callable[[Floats], Floats], start: float, stop: float, tolerance: float) -> float:
     """Return the first decay time from `start` (function <= 0) to `stop` (function > 0) at which the function turns
     positive.
 
     Each round cuts the bracket (in log tau) into sections and adds a pair of nodes around the secant's guess, as far
-    apart as the guess may err: one call of `function` a round, and the width of the bracket is nearly squared. The last
-    secant step, over a bracket of 1e-7, is exact to rounding.
+    apart as the guess may err: one call of `function` a round, and the width of the bracket is nearly squared, down to
+    `tolerance`. A secant step comes last: where the function is smooth, it is exact to rounding from 1e-7 on.
     """
     low, high = math.log(start), math.log(stop)
     guess = 0.5 * (low + high)
@@ -305,7 +305,7 @@ def _sign_change(function: Callable[[Floats], Floats], start: float, stop: float
         below, above = -float(values[right - 1]), float(values[right])
         share = below / (below + above) if below >= 0 and above > 0 else 0.5
         guess = low + share * (high - low)
-        if abs(high - low) <= 1e-7 or abs(high - low) >= abs(width):
+        if abs(high - low) <= tolerance or abs(high - low) >= abs(width):
             break
     return math.exp(guess)
 

@@ -37,6 +37,7 @@ from memgauge.metrics.half_life import (
 from memgauge.metrics.half_life_permutation import thresholds
 from memgauge.metrics.half_life_profile import SLACK, Bounds, DecayProblem, Floats, basis_sums, best_lines, blocks
 from memgauge.metrics.inference import Resampler, ratio_intervals
+from memgauge.progress import Progress
 from memgauge.seeding import generator
 
 BINS = 24
@@ -101,7 +102,7 @@ def fit_half_life_rows(
     blank = not_applicable("insufficient_pairs", bounds=bounds, gate=gate, t_ref=t_ref, unit=unit)
     for bad, reason, what in (
         (~np.isfinite(age) | ~np.isfinite(score), "non_finite", "age or score is not finite"),
-        (age < 0, "invalid_gap", "the age is negative"),
+        ((age < 0) | (age > 1e100), "invalid_gap", "the age is negative or out of reach"),
         (
             (score < -SLACK) | (score > 1 + SLACK) & (bounds == "unit"),
             "fidelity_out_of_range",
@@ -284,9 +285,11 @@ def _permutation_p(rows: _Rows, problem: DecayProblem, permutations: int, seed: 
     table, limits = basis.e[kept].T, limits[kept]
     centred = rows.score - problem.mean
     hits = 0
-    for drawn in _shuffled(rows, centred, permutations, seed, within):
-        by_age = np.stack([rows.by_age(one) for one in drawn])
-        hits += int((by_age @ table >= limits).any(axis=1).sum())
+    with Progress("permutations", permutations) as bar:
+        for drawn in _shuffled(rows, centred, permutations, seed, within):
+            by_age = np.stack([rows.by_age(one) for one in drawn])
+            hits += int((by_age @ table >= limits).any(axis=1).sum())
+            bar.advance(len(drawn))
     return (1 + hits) / (1 + permutations)
 
 

@@ -233,7 +233,7 @@ def file_name(name: str) -> str:
     >>> file_name("accuracy-../etc/passwd")
     'accuracy-etc-passwd'
     """
-    return re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:100] or "chart"
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:100] or "chart"
 
 
 def _inline(text: str) -> str:

@@ -148,7 +148,7 @@ def measure_job(job: Job, options: MeasureOptions, embedder: ImageEmbedder) -> d
     try:
         rollout = measure(
             job.video,
-            poses=replace(options.poses, path=job.poses),
+            poses=replace(options.poses, path=job.poses, search=False),
             fps=options.fps,
             revisit=options.revisit,
             fit=options.fit,

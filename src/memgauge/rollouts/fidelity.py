@@ -7,6 +7,7 @@ are kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memgauge.progress import Progress
 from memgauge.rollouts.embedders import ImageEmbedder, similarity
 from memgauge.rollouts.revisits import PoseDistance, RevisitPair, Revisits
 from memgauge.rollouts.ssim import shrink, ssim
@@ -54,17 +56,25 @@ class FrameFeatures:
     """What is kept of the needed frames of a video: the embedder's vectors and a small picture each."""
 
     def __init__(
-        self, info: VideoInfo, wanted: Iterable[int], embedder: ImageEmbedder, observers: Sequence[FrameObserver] = ()
+        self,
+        info: VideoInfo,
+        wanted: Iterable[int],
+        embedder: ImageEmbedder,
+        observers: Sequence[FrameObserver] = (),
+        progress: bool = False,
     ) -> None:
+        needed = sorted(set(wanted))
         self._small: dict[int, Image] = {}
         inputs: list[NDArray[Any]] = []
         self._row: dict[int, int] = {}
-        for frame, image in frames_of(info, sorted(set(wanted))):
-            self._row[frame] = len(inputs)
-            inputs.append(embedder.prepare(image))
-            self._small[frame] = shrink(image)
-            for observer in observers:
-                observer.see(frame, image)
+        with Progress("frames", len(needed), after=2.0 if progress else math.inf) as bar:
+            for frame, image in frames_of(info, needed):
+                self._row[frame] = len(inputs)
+                inputs.append(embedder.prepare(image))
+                self._small[frame] = shrink(image)
+                for observer in observers:
+                    observer.see(frame, image)
+                bar.advance()
         self._vectors = embedder.embed(inputs) if inputs else np.zeros((0, 1), dtype=np.float32)
 
     def __contains__(self, frame: int) -> bool:

@@ -22,13 +22,17 @@ _DIGITS = {"pose_distance": 6, "translation_distance": 6, "rotation_degrees": 4,
 
 @dataclass(frozen=True)
 class PoseOptions:
-    """Where the camera track is and how to read it; None: found beside the video, read as its format says."""
+    """Where the camera track is and how to read it.
+
+    Without a path it is looked for beside the video, if `search`; without a convention it is read as its format says.
+    """
 
     path: Path | None = None
     format: str = "auto"
     convention: Convention | None = None
     frames: Path | None = None
     step: int | None = None
+    search: bool = True
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ def measure(
     fit: FitOptions | None = None,
     embedder: ImageEmbedder | None = None,
     observers: Sequence[FrameObserver] = (),
+    progress: bool = False,
 ) -> Rollout:
     """Measure the memory half-life of a video with a camera track.
 
@@ -166,7 +171,7 @@ def measure(
     embedder = embedder or make_embedder("grid")
     info = probe(video, fps)
     blank = Rollout(video, fit.refuse("no_poses", None), embedder.name, info)
-    path = poses.path or find_sidecar(video)
+    path = poses.path or (find_sidecar(video) if poses.search else None)
     if path is None:
         detail = f"no camera track beside {video.name}: give --poses FILE"
         return replace(blank, result=fit.refuse("no_poses", detail))
@@ -185,7 +190,7 @@ def measure(
             hint = f"read as {track.inverted().convention} the same poses make a loop: check --pose-convention"
             blank = replace(blank, warnings=(*warnings, hint))
         return replace(blank, result=fit.refuse(revisits.reason, _why(revisits)))
-    return _scored(blank, revisits, embedder, fit, PoseDistance(track, revisit), observers)
+    return _scored(blank, revisits, embedder, fit, PoseDistance(track, revisit), observers, progress)
 
 
 def _scored(
@@ -195,10 +200,11 @@ def _scored(
     fit: FitOptions,
     distance: PoseDistance,
     observers: Sequence[FrameObserver],
+    progress: bool,
 ) -> Rollout:
     info = blank.info
     wanted = {frame for pair in revisits.kept for frame in (pair.first_frame, pair.revisit_frame)}
-    features = FrameFeatures(info, [frame for frame in wanted if frame < info.frames], embedder, observers)
+    features = FrameFeatures(info, [frame for frame in wanted if frame < info.frames], embedder, observers, progress)
     there = [pair for pair in revisits.kept if pair.first_frame in features and pair.revisit_frame in features]
     lost = len(revisits.kept) - len(there)
     if lost:

@@ -32,6 +32,7 @@ BUILT_IN: dict[str, str] = {
     "codec": f"{_KNOWN}.codec:Codec",
     "model": "memgauge.systems.models.system:ModelSystem",
     "retrieval": "memgauge.systems.retrieval.system:RetrievalSystem",
+    "backbone": "memgauge.systems.backbones.system:BackboneSystem",
     "always-yes": f"{_KNOWN}.stateless:AlwaysYes",
     "always-no": f"{_KNOWN}.stateless:AlwaysNo",
     "always-abstain": f"{_KNOWN}.stateless:AlwaysAbstain",

@@ -38,9 +38,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         rf"(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?|\b\d{{1,2}}([-/.])\d{{1,2}}\3(?:\d{{4}}|\d\d)\b"
         rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\.?,?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?(?:\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d\d\b)?|(?:19|20)\d\d\b)"
         rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:of\s)?{_MONTH}\b(?!\s(?:i|we|you|be|have)\b)|\d{{4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
-        rf"|\b(?:in|since|during|until|of|by|from|year|late|early|mid)\s(?:19|20)\d\d\b(?!\s?(?:%|[a-z]))|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
+        rf"|\b(?:in|since|during|until|year|late|early|mid|mid-)\s?(?:19|20)\d\d\b(?!\s?[%$€£]|,\d)|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
         rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
-        rf"|(?P<sign>(?<![\w)\].,])[-+]\s?|\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
+        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
         rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
         rf"|(?P<whole>\d{{1,9}})?\s?(?P<vulgar>[{vulgar}])|(?P<digits>{digits})|(?P<circled>[{''.join(_CIRCLED)}]))"
         r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
@@ -53,7 +53,8 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     suffix = re.compile(
         r"(?:(?P<half>\s?(?:and|&)\s(?:a|one)[\s-]half))?(?:\s?(?P<scale>k|thousand|tsd|hundred|mn|mil|mio|million|millions|bn|billion|trillion|lakh|lakhs|crore|dozen|m)(?![\w²]))?"
         r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
-        rf"[\s-]?\s?(?P<unit>{'|'.join(re.escape(u) + (chr(92) + 'b' if u[-1].isalpha() else '') for u in units)})?"
+        rf"(?:[\s-]?\s?(?P<unit>{'|'.join(re.escape(u) + chr(92) + 'b' for u in units if u[-1].isalnum())})"
+        rf"|\s?(?P<symbol>{'|'.join(re.escape(u) for u in units if not u[-1].isalnum())})(?!\s?\d))?"
     )
     return number, suffix
 
@@ -73,7 +74,7 @@ _BEFORE = re.compile(
     r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day|week|chapter|page|room|apartment|option|duration|part|question|"
     r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
     r"route|flight|size|highway|unit|suite|floor|type|model)\s|#)\(?)$"
-    r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
+    r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
 )
 _AFTER = re.compile(
     r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
@@ -153,7 +154,7 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
     if scale == "m" and not units:
         scale = None
         bare = re.compile(r"\s?m\b").match(low, end)
-        if bare is not None and tail["unit"] is None:
+        if bare is not None and not tail["unit"]:
             return Number(match.start(), bare.end(), values, unit_names()["m"], kind), bare.end()
     if tail["half"]:
         values = tuple(v + Fraction(1, 2) for v in values)
@@ -161,8 +162,9 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
         values = tuple(v * _SCALES[scale] for v in values)
     if tail["ordinal"] and not match["words"]:
         kind = "ordinal"
-    if tail["unit"] and not (tail["unit"] == "in" or kind == "ordinal"):
-        after = unit_names()[tail["unit"]]
+    name = tail["unit"] or tail["symbol"]
+    if name and kind != "ordinal":
+        after = unit_names()[name]
         if not units or (after[0].is_money and _compatible(units, after)):
             units = tuple(u for u in units if u in after) or after
             end = tail.end()

@@ -28,7 +28,7 @@ def outcome_charts(document: Mapping[str, Any], labels: Labels) -> Sequence[Bloc
 
     totals: dict[tuple[str, str, str], int] = {}
     for cell in sorted(document["cells"], key=lambda cell: cell["arm"] != "none"):
-        panel = named(cell["task"]) + (f", arm {named(cell['arm'])}" if cell["arm"] != "none" else "")
+        panel = (f"arm {named(cell['arm'])}: " if cell["arm"] != "none" else "") + named(cell["task"])
         for outcome in OUTCOMES:
             key = (panel, cell["system"], outcome)
             totals[key] = totals.get(key, 0) + cell["outcomes"].get(outcome, 0)

@@ -70,7 +70,7 @@ class Labels:
     'exact'
     """
 
-    def __init__(self, systems: Sequence[str], limit: int = 34) -> None:
+    def __init__(self, systems: Sequence[str], limit: int = 30) -> None:
         self.systems = list(dict.fromkeys(systems))
         self._labels: dict[str, str] = {}
         taken: set[str] = set()
@@ -161,7 +161,7 @@ CONFIG: dict[str, Any] = {
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "labelColor": "#1b1f24",
-        "labelLimit": 250,
+        "labelLimit": 188,
         "symbolStrokeWidth": 2,
         "symbolOpacity": 1,
         "symbolSize": 90,

@@ -53,7 +53,9 @@ class ModelConfig:
         kinds: dict[str, type] = {"backbone": str, "width": int, "layers": int, "encoder": str, "options": dict}
         for name, kind in kinds.items():
             if name in document and (not isinstance(document[name], kind) or isinstance(document[name], bool)):
-                raise InputError(f"the model's configuration: {name} is {document[name]!r}, not of type {kind.__name__}")
+                raise InputError(
+                    f"the model's configuration: {name} is {document[name]!r}, not of type {kind.__name__}"
+                )
         if "backbone" not in document:
             raise InputError("the model's configuration names no backbone")
         return cls(**document)

@@ -43,9 +43,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         end = past + first + block.shape[2]
         at = torch.arange(past + first, end, device=q.device)
         mask = torch.arange(end, device=q.device) <= at[:, None]
-        outputs.append(
-            scaled_dot_product_attention(block, k[:, :, :end], v[:, :, :end], attn_mask=mask, scale=scale)
-        )
+        outputs.append(scaled_dot_product_attention(block, k[:, :, :end], v[:, :, :end], attn_mask=mask, scale=scale))
     return torch.cat(outputs, 2)
 
 

@@ -143,9 +143,7 @@ def delta_chunk(
 # Diagonal plus low rank: a decay for each row, and a rank-one correction that reads the state before it decays.
 
 
-def dplr_step(
-    S: Tensor, q: Tensor, k: Tensor, v: Tensor, g: Tensor, a: Tensor, b: Tensor
-) -> tuple[Tensor, Tensor]:
+def dplr_step(S: Tensor, q: Tensor, k: Tensor, v: Tensor, g: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Return (y, S) after one token."""
     u = a @ S
     S = S * g.exp().transpose(-1, -2) + b.transpose(-1, -2) @ u + k.transpose(-1, -2) @ v

@@ -40,8 +40,8 @@ class CompressiveAttention(Layer):
 
     def __init__(self, width: int, block: int, slots: int) -> None:
         super().__init__()
-        if block < 1 or block % (RATES[0] * RATES[1]) or slots < 1:
-            raise InputError(f"compressive: block is {block}, slots {slots}; a block is a multiple of 32, slots 1 or more")
+        if block < 1 or block % (RATES[0] * RATES[1]) or slots < 1 or slots % RATES[1]:
+            raise InputError(f"compressive: block is {block}, slots {slots}; take multiples of 32 and of 4")
         self.heads, self.block, self.slots = width // HEAD, block, slots
         self.query = nn.Linear(width, width, bias=False)
         self.pair = nn.Linear(width, 2 * width, bias=False)

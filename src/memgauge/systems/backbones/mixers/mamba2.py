@@ -28,7 +28,9 @@ class Mamba2(Recurrent):
     def __init__(self, width: int) -> None:
         super().__init__()
         if width % 32:
-            raise InputError(f"width is {width}: mamba2 has heads of width 64 over 2D channels, so take a multiple of 32")
+            raise InputError(
+                f"width is {width}: mamba2 has heads of width 64 over 2D channels, so take a multiple of 32"
+            )
         self.inner = 2 * width
         self.heads = self.inner // SSM_HEAD
         self.shape = (self.heads, self.inner, SSM_HEAD)

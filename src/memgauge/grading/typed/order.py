@@ -1,0 +1,267 @@
+"""An order of events: indices or labels as a tuple, a list, a chain of "then", or the events' own names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memgauge.grading.typed.cues import STOP_WORDS, explicit_ends, segments, stem
+from memgauge.grading.typed.numbers import _MONTH
+from memgauge.grading.typed.prepare import Prepared, Span
+from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
+from memgauge.grading.typed.refusal import refusal_in
+from memgauge.grading.typed.words import UNITS
+
+Order = tuple[str, ...]
+
+_NOISE = re.compile(
+    rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s\d{{4}})?|\b{_MONTH}\s\d{{4}}|\b\d{{1,2}}:\d\d(?:\s?[ap]m)?|\b\d{{4}}\b|\b\d+(?:st|nd|rd|th)\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日"
+    r"|\b(?:session|photo|image|turn|step|day|week|month|year|chat|on day|place|position|rank)s?\s#?\d+\b|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b"
+)
+_ITEM = r"(?:\(\s?{0}\s?\)|\[\s?{0}\s?\]|#?{0}(?![\w]))"
+_GAP = r"[\s,;>→<|/)\]}.\"'=-]{0,6}(?:(?:and|then|and then|followed by|before|next|finally|lastly|&|to)\b[\s,]{0,2}){0,2}[(\[#\"'-]{0,2}"
+_CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(20)}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events that a question lists."""
+
+    labels: Order
+    words: tuple[frozenset[str], ...]
+    """For each label the content words that no other event has."""
+    latest_first: bool
+
+
+@lru_cache(maxsize=4096)
+def read_events(question: str) -> Events:
+    """Return the labelled events of a question.
+
+    >>> events = read_events("Order from earliest to latest: (1) the pottery class (2) the dentist visit.")
+    >>> events.labels, [sorted(w) for w in events.words]
+    (('1', '2'), [['class', 'pottery'], ['dentist', 'visit']])
+    """
+    low = question.lower()
+    marks = [m for m in re.finditer(r"(?:\(|\[|(?<=\s)|^)(\d{1,2}|[A-J])[.):\]]\s?(?=\S)", question)]
+    kept = [m for i, m in enumerate(marks) if m[1].isdigit() or i < 26]
+    texts = [low[m.end() : kept[i + 1].start() if i + 1 < len(kept) else len(low)] for i, m in enumerate(kept)]
+    bags = [{stem(w) for w in re.findall(r"[^\W\d_]+", t) if w not in STOP_WORDS} for t in texts]
+    words = tuple(frozenset(bag - set().union(*(o for j, o in enumerate(bags) if j != i))) for i, bag in enumerate(bags))
+    return Events(tuple(m[1] for m in kept), words, _latest_first(low) is True)
+
+
+def _latest_first(low: str) -> bool | None:
+    """Say in which direction a text puts its events, None where it does not say."""
+    if re.search(r"\b(?:latest|newest|last|most recent|recent)(?: one)?(?: event)? (?:to|first|→|->|down to)\b|\b(?:reverse chronological|latest first|backwards|in reverse)", low):
+        return True
+    return False if re.search(r"\b(?:earliest|oldest|first) (?:to|first)\b|\bchronological", low) else None
+
+
+def read_order(prepared: Prepared, question: str, reference: str) -> Reading:
+    """Read the order that a text commits to; every item must be there, once, in its place."""
+    events = read_events(question)
+    gold = _reference(reference, events)
+    if gold is None:
+        return UNREADABLE
+    text = _plain(prepared)
+    low = text.lower() if len(text.lower()) == len(text) else prepared.low
+    ends = explicit_ends(prepared)
+    for part in reversed(segments(low)):
+        found = _in_part(text, low, part, events, gold, [e for e in ends if part[0] <= e <= part[1]])
+        if found is not None:
+            order, span, rule = found
+            stated = _latest_first(low[part[0] : span[0] + 1])
+            if stated is not None and stated is not events.latest_first:
+                order = tuple(reversed(order))
+            gone = refusal_in(low, span[1], part[1])
+            if gone is not None and rule != "explicit answer" and re.search(r"\b(?:insufficient|cannot be determined)\b", low[gone[0] : gone[1] + 16]):
+                return refused(gone)
+            if re.match(r"\s?[)\]]?\s?(?:or|/|,? or)\s?[(\[]?\d", low[span[1] : span[1] + 8]):
+                return nothing("two candidates", span)
+            return Reading("committed", order == gold, rule, span)
+        gone = refusal_in(low, *part)
+        if gone is not None:
+            return refused(gone)
+    gone = refusal_in(low, broad=True)
+    return refused(gone) if gone else nothing("no order")
+
+
+def _plain(prepared: Prepared) -> str:
+    """Blank out dates, times and ordinals, whose numbers are no indices, and write circled numbers as plain ones."""
+    text = prepared.text
+    for match in _NOISE.finditer(prepared.low):
+        text = text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]
+    if any(c in _CIRCLED for c in text):
+        text = "".join(_CIRCLED[c] if c in _CIRCLED and len(_CIRCLED[c]) == 1 else c for c in text)
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _reference(reference: str, events: Events) -> Order | None:
+    digits = re.findall(r"\d+", reference)
+    if len(digits) > 1 and not re.search(r"[^\W\d_]{3,}", reference):
+        return tuple(digits)
+    letters = re.findall(r"(?<![^\W_])[A-Ja-j](?![^\W_])", reference)
+    if len(letters) > 1 and not re.search(r"[^\W\d_]{2,}", reference):
+        return tuple(letter.upper() for letter in letters)
+    parts = [p.strip(" .()") for p in re.split(r"\s*(?:,|;|→|->|>|\n|\bthen\b)\s*", reference) if p.strip(" .()")]
+    if len(parts) > 1 and events.labels:
+        named = [_named(part.lower(), events) for part in parts]
+        if all(len(n) == 1 for n in named):
+            return tuple(n[0][1] for n in named)
+    return tuple(part.lower() for part in parts) if len(parts) > 1 else None
+
+
+def _named(low: str, events: Events) -> list[tuple[int, str, int]]:
+    """Return where events are named by their own words: (begin, label, end), a run of them once."""
+    owner = {word: label for label, words in zip(events.labels, events.words, strict=True) for word in words}
+    runs: list[tuple[int, str, int]] = []
+    for match in re.finditer(r"[^\W\d_]+", low):
+        label = owner.get(stem(match[0]))
+        if label is not None:
+            if runs and runs[-1][1] == label:
+                runs[-1] = (runs[-1][0], label, match.end())
+            else:
+                runs.append((match.start(), label, match.end()))
+    return runs
+
+
+def _in_part(
+    text: str, low: str, part: Span, events: Events, gold: Order, ends: list[int]
+) -> tuple[Order, Span, str] | None:
+    for at in reversed(ends):
+        found = _tuple_at(text, at, part[1], gold)
+        if found is not None:
+            return (*found, "explicit answer")
+    if not all(len(label) <= 2 for label in gold):
+        return _by_text(low, part, gold)
+    tight = _tuples(text, part, gold)
+    if tight:
+        return (*tight[-1], "tuple")
+    glued = re.fullmatch(r"\s*(\d{2,9}|[A-Ja-j]{2,9})[\s.]*", text[part[0] : part[1]])
+    if glued and len(glued[1]) == len(gold) and len(set(glued[1].upper())) == len(gold) and set(glued[1].upper()) <= set(gold):
+        return tuple(glued[1].upper()), (part[0] + glued.start(1), part[0] + glued.end(1)), "tuple"
+    paired = _pairs(low, part, gold)
+    if paired is not None:
+        return paired
+    names = [n for n in _named(low, events) if part[0] <= n[0] < part[1]] if events.labels else []
+    items = _items(text, part, gold)
+    if len(items) >= len(gold) and not _counts_up(text, part, items, names):
+        order = tuple(item[1] for item in items)
+        # What restates the question before giving the order names everything twice: the second time is the order.
+        order = order[-len(gold) :] if len(order) == 2 * len(gold) and set(order[: len(gold)]) == set(order[len(gold) :]) else order
+        return order, (items[-len(order)][0], items[-1][2]), "items in order"
+    named: list[tuple[int, str, int]] = []
+    for name in names:
+        if name[1] not in {n[1] for n in named}:
+            named.append(name)
+    if len(named) == len(gold) and len(names) == len(named):
+        joined = _swapped(low, named)
+        return joined, (named[0][0], named[-1][2]), "events named in order"
+    if len(names) == 2 * len(gold) and len({n[1] for n in names[len(gold) :]}) == len(gold):
+        return tuple(n[1] for n in names[len(gold) :]), (names[len(gold)][0], names[-1][2]), "events named in order"
+    if items:
+        return tuple(item[1] for item in items), (items[0][0], items[-1][2]), "items in order"
+    if names:
+        return tuple(n[1] for n in names), (names[0][0], names[-1][2]), "events named in order"
+    return None
+
+
+def _swapped(low: str, named: list[tuple[int, str, int]]) -> Order:
+    """Turn "X after Y" around where two events are joined so."""
+    order = [n[1] for n in named]
+    if len(named) == 2 and re.search(r"\b(?:after|following|later than|preceded by)\b", low[named[0][2] : named[1][0]]):
+        order.reverse()
+    return tuple(order)
+
+
+def _by_text(low: str, part: Span, gold: Order) -> tuple[Order, Span, str] | None:
+    """Read an order of free labels by where each first stands."""
+    places = sorted((low.find(label, *part), label) for label in gold)
+    places = [p for p in places if p[0] >= 0]
+    if not places:
+        return None
+    return tuple(p[1] for p in places), (places[0][0], places[-1][0] + len(places[-1][1])), "labels in order"
+
+
+def _label(gold: Order) -> str:
+    return r"(\d{1,3})" if gold[0].isdigit() else r"([A-Ja-j])"
+
+
+def _tuples(text: str, part: Span, gold: Order) -> list[tuple[Order, Span]]:
+    """Return the runs of at least two items with nothing but separators between them."""
+    item = re.compile(_ITEM.format(_label(gold)).replace("(?![\\w])", "(?![\\w])"))
+    gap = re.compile(_GAP)
+    runs: list[tuple[Order, Span]] = []
+    current: list[str] = []
+    begin = end = -1
+    for match in item.finditer(text, *part):
+        label = next(g for g in match.groups() if g is not None).upper()
+        if (label.islower() or label in ("A", "I")) and not gold[0].isdigit() and _word_like(text, match):
+            continue
+        if match.start() and (text[match.start() - 1].isalnum() or text[match.start() - 1] in "$€£."):
+            continue
+        if current and gap.fullmatch(text.lower(), end, match.start()) and "\n\n" not in text[end : match.start()]:
+            current.append(label)
+        else:
+            if len(current) > 1:
+                runs.append((tuple(current), (begin, end)))
+            current, begin = [label], match.start()
+        end = match.end()
+    if len(current) > 1:
+        runs.append((tuple(current), (begin, end)))
+    return runs
+
+
+def _word_like(text: str, match: re.Match[str]) -> bool:
+    return bool(re.match(r"\s[a-z]{2,}", text[match.end() : match.end() + 4])) and "(" not in match[0] and "[" not in match[0]
+
+
+def _tuple_at(text: str, at: int, end: int, gold: Order) -> tuple[Order, Span] | None:
+    runs = [run for run in _tuples(text, (at, end), gold) if not re.search(r"[.!?]\s", text[at : run[1][0]])]
+    return runs[0] if runs else None
+
+
+def _items(text: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
+    """Return every index in the part; number words count where they stand as an index ("event three")."""
+    found = []
+    for match in re.finditer(r"(?<![\w.$€£#])[(\[#]?" + _label(gold) + r"(?![\w])(?!\.\d)(?!%)", text[part[0] : part[1]]):
+        label = match[1].upper()
+        if not gold[0].isdigit() and label == "A" and "(" not in match[0] and re.match(r"\s[a-z]", text[part[0] + match.end() :][:2]):
+            continue
+        found.append((part[0] + match.start(1), label, part[0] + match.end(1)))
+    if not found and gold[0].isdigit():
+        words = {word: str(n) for word, n in UNITS.items() if 0 < n < 11}
+        for match in re.finditer(r"\b(?:event|number|item|option)\s(" + "|".join(words) + r")\b", text.lower()[part[0] : part[1]]):
+            found.append((part[0] + match.start(1), words[match[1]], part[0] + match.end(1)))
+    return found
+
+
+def _counts_up(text: str, part: Span, items: list[tuple[int, str, int]], names: list[tuple[int, str, int]]) -> bool:
+    """Say whether the numbers only count lines ("1. the road trip, 2. ...") whose names then tell the order."""
+    if len(names) < len(items) or [i[1] for i in items] != [str(n + 1) for n in range(len(items))]:
+        return False
+    starts = all(not text[max(part[0], text.rfind("\n", 0, i[0]) + 1) : i[0]].strip(" (-*") for i in items)
+    marks = all(re.match(r"[.):]", text[i[2] : i[2] + 1]) for i in items)
+    return starts or (marks and not all(text[i[0] - 1 : i[0]] == "(" for i in items))
+
+
+def _pairs(low: str, part: Span, gold: Order) -> tuple[Order, Span, str] | None:
+    """Read "3 before 1, 1 before 2" and "2 after 1" when the pairs chain everything."""
+    if not gold[0].isdigit():
+        return None
+    number = r"(?:event\s|item\s|#)?\(?(\d{1,2})\)?"
+    matches = list(re.finditer(rf"{number}\s(?:(?:is|was|comes?|came|happen(?:s|ed)|occur(?:s|red)|took place|goes)\s)?(before|after)\s(?=(?:event\s|item\s|#)?\(?(\d{{1,2}})\)?)", low[part[0] : part[1]]))
+    edges = {(m[1], m[3]) if m[2] == "before" else (m[3], m[1]) for m in matches}
+    if len(edges) < len(gold) - 1 or len(gold) < 2:
+        return None
+    after = dict(edges)
+    firsts = set(after) - set(after.values())
+    if len(firsts) != 1 or len(after) != len(edges):
+        return None
+    order = [firsts.pop()]
+    while order[-1] in after and len(order) <= len(gold):
+        order.append(after[order[-1]])
+    return tuple(order), (part[0] + matches[0].start(), part[0] + matches[-1].end()), "pairs"
