@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "flops": ("memgauge.cli.flops:app", "What arithmetic costs: tables, models, backbones."),
     "audit": ("memgauge.cli.audit:audit", "Run the graders on labelled cases."),
     "import": ("memgauge.cli.importing:import_results", "Turn results made elsewhere into a run."),
+    "backbones": ("memgauge.cli.backbones:app", "Train sequence backbones, and compare them (extra: backbones)."),
     "half-life": ("memgauge.cli.half_life:half_life", "Fit the decay of memory over time."),
     "rollouts": ("memgauge.cli.rollouts:app", "Score generated videos by their camera tracks."),
     "check": ("memgauge.cli.check:check", "The instrument's own test: measured against known numbers."),

@@ -16,7 +16,7 @@ SYSTEMS = (
     "trigram-bloom:bits=1024",
     "ngram-set:n=2",
     "lz78:bits=1024",
-    "codec:bits=1024,codec=lzma",
+    "codec:bits=1024,codec=zlib",
     "oracle:accuracy=0.9",
     "coin",
 )

@@ -9,7 +9,7 @@ first gap is (the "centered time" of the Memory Half Life text).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -174,43 +174,49 @@ class DecayProblem:
 
     def _refine(self, low: float, high: float) -> Optimum:
         """Return the minimum between two decay times: where the slope turns from falling to rising."""
-        tau = _sign_change(lambda tau: self.profile(tau).slope, low, high, 1e-13)
+        (tau,) = _sign_changes(lambda tau: self.profile(tau).slope, [(low, high)], 1e-13)
         return _point(self.profile(np.array([tau])), 0)
 
     def interval(self, grid: Profile, best: Optimum, threshold: float) -> tuple[float | None, float | None]:
         """Return the outer ends of {tau: RSS(tau) <= threshold}; an end that is open is None."""
-        inside = grid.rss <= threshold
-        first, last = (int(np.flatnonzero(inside)[0]), int(np.flatnonzero(inside)[-1])) if inside.any() else (-1, -1)
-        lower: float | None
-        upper: float | None
-        if first == 0:
-            lower = None
-        elif first < 0 or grid.tau[first] > best.tau:
-            lower = self._crossing(float(grid.tau[np.searchsorted(grid.tau, best.tau) - 1]), best.tau, threshold)
-        else:
-            lower = self._crossing(float(grid.tau[first - 1]), float(grid.tau[first]), threshold)
-        if self.constant_rss <= threshold:  # the limit of the profile as tau grows without end
-            upper = None
-        elif last < 0 or grid.tau[last] < best.tau:
-            upper = self._crossing(float(grid.tau[np.searchsorted(grid.tau, best.tau, "right")]), best.tau, threshold)
-        elif last < len(grid.tau) - 1:
-            upper = self._crossing(float(grid.tau[last + 1]), float(grid.tau[last]), threshold)
-        else:
-            upper = self._beyond(float(grid.tau[-1]), threshold)
-        return lower, upper
+        inside = np.flatnonzero(grid.rss <= threshold)
+        first = int(inside[0]) if inside.size else len(grid.tau)
+        last = int(inside[-1]) if inside.size else -1
+        # Brackets from outside to inside. The optimum may lie alone between two grid points.
+        lower: tuple[float, float] | None = None
+        upper: tuple[float, float] | None = None
+        if first > 0:
+            at = min(first, int(np.searchsorted(grid.tau, best.tau)))
+            lower = float(grid.tau[at - 1]), min(float(grid.tau[at]), best.tau)
+        if self.constant_rss > threshold:  # the limit of the profile as tau grows without end
+            at = max(last, int(np.searchsorted(grid.tau, best.tau, "right")) - 1)
+            if at < len(grid.tau) - 1:
+                upper = float(grid.tau[at + 1]), max(float(grid.tau[at]), best.tau)
+            else:
+                upper = self._beyond(float(grid.tau[-1]), threshold)
+        brackets = [bracket for bracket in (lower, upper) if bracket is not None]
+        found = iter(_sign_changes(lambda tau: threshold - self.profile(tau).rss, brackets, 1e-7))
+        return next(found) if lower else None, next(found) if upper else None
 
-    def _crossing(self, outside: float, inside: float, threshold: float) -> float:
-        """Return the decay time at which the profile enters the interval, seen from `outside`."""
-        return _sign_change(lambda tau: threshold - self.profile(tau).rss, outside, inside, 1e-7)
-
-    def _beyond(self, inside: float, threshold: float) -> float | None:
-        """Return the upper end when it lies beyond the grid, or None when it is out of reach of double precision."""
+    def _beyond(self, inside: float, threshold: float) -> tuple[float, float] | None:
+        """Return the bracket of an upper end beyond the grid, or None when it is out of reach of double precision."""
         for _ in range(4):
             outside = inside * 10
             if float(self.profile(np.array([outside])).rss[0]) > threshold:
-                return self._crossing(outside, inside, threshold)
+                return outside, inside
             inside = outside
         return None
+
+
+def _point(fits: Profile, i: int) -> Optimum:
+    return Optimum(
+        float(fits.tau[i]),
+        float(fits.amplitude[i]),
+        float(fits.floor[i]),
+        float(fits.rss[i]),
+        ACTIVE[int(fits.active[i])],
+        None,
+    )
 
 
 def basis_sums(
@@ -283,31 +289,42 @@ def _point(fits: Profile, i: int) -> Optimum:
     )
 
 
-def _sign_change(function: Callable[[Floats], Floats], start: float, stop: float, tolerance: float) -> float:
-    """Return the first decay time from `start` (function <= 0) to `stop` (function > 0) at which the function turns
-    positive.
+def _sign_changes(
+    function: Callable[[Floats], Floats], brackets: Sequence[tuple[float, float]], tolerance: float
+) -> list[float]:
+    """Return for each bracket (start, stop) of decay times the first one from start at which the function is positive.
 
-    Each round cuts the bracket (in log tau) into sections and adds a pair of nodes around the secant's guess, as far
-    apart as the guess may err: one call of `function` a round, and the width of the bracket is nearly squared, down to
-    `tolerance`. A secant step comes last: where the function is smooth, it is exact to rounding from 1e-7 on.
+    At the start it is not positive, at the stop it is. Each round cuts the brackets (in log tau) into sections and
+    adds a pair of nodes around the secant's guess, as far apart as the guess may err: one call of `function` a round,
+    and the width of a bracket is nearly squared, down to `tolerance`. A secant step comes last: where the function is
+    smooth, it is exact to rounding from 1e-7 on.
     """
-    low, high = math.log(start), math.log(stop)
+    if not brackets:
+        return []
+    low, high = np.log(np.array(brackets)).T
     guess = 0.5 * (low + high)
+    each = np.arange(len(brackets))
     for _ in range(60):
         width = high - low
-        nodes = low + width * _SECTION_NODES
-        nodes[1:3] = np.clip((guess - width * abs(width), guess + width * abs(width)), min(low, high), max(low, high))
-        nodes = np.sort(nodes) if width > 0 else -np.sort(-nodes)
-        values = function(np.exp(nodes))
-        positive = np.flatnonzero(values[1:] > 0)
-        right = int(positive[0]) + 1 if positive.size else len(nodes) - 1
-        low, high = float(nodes[right - 1]), float(nodes[right])
-        below, above = -float(values[right - 1]), float(values[right])
-        share = below / (below + above) if below >= 0 and above > 0 else 0.5
+        nodes = low[:, None] + width[:, None] * _SECTION_NODES
+        reach = width * width
+        near, far = np.minimum(low, high), np.maximum(low, high)
+        nodes[:, 1] = np.minimum(np.maximum(guess - reach, near), far)
+        nodes[:, 2] = np.minimum(np.maximum(guess + reach, near), far)
+        nodes.sort(axis=1)
+        nodes = np.where(width[:, None] < 0, nodes[:, ::-1], nodes)
+        values = function(np.exp(nodes).ravel()).reshape(nodes.shape)
+        positive = values[:, 1:] > 0
+        right = np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, nodes.shape[1] - 1)
+        low, high = nodes[each, right - 1], nodes[each, right]
+        below, above = -values[each, right - 1], values[each, right]
+        known = (below >= 0) & (above > 0)
+        share = np.where(known, below, 0.5) / np.where(known, below + above, 1.0)
         guess = low + share * (high - low)
-        if abs(high - low) <= tolerance or abs(high - low) >= abs(width):
+        left = np.abs(high - low)
+        if ((left <= tolerance) | (left >= np.abs(width))).all():
             break
-    return math.exp(guess)
+    return [float(tau) for tau in np.exp(guess)]
 
 
 def blocks(rows: int, width: int, limit: int = _BLOCK) -> Iterator[slice]:

@@ -40,9 +40,9 @@ def report_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list
     sections = [
         Section("Warnings", [Note(text) for text in document["warnings"]]) if document["warnings"] else None,
         Section("The four axes", _axes(document)),
-        Section("Capacity", [*drawn["capacity"], *drawn["state"], *_known(document)]),
+        Section("Capacity", [*drawn["capacity"], *drawn["state"], *_capacity(document)]),
         Section("Efficiency", drawn["flops"]),
-        Section("Compression", drawn["compression"]),
+        Section("Compression", [*drawn["compression"], *_each(document["compression"], tables.compression_table)]),
         Section("Forgetting", [*drawn["forgetting"], *_each(document["forgetting"], tables.forgetting_table)]),
         Section("Calibration", _calibration(document, drawn)),
         Section("Comparisons", _comparisons(document)),
@@ -147,9 +147,11 @@ def _axes(document: Row) -> list[Block]:
     return blocks
 
 
-def _known(document: Row) -> list[Block]:
-    table = tables.known_answer_table(document)
-    return [Fold("Systems whose accuracy theory gives, measured", [table])] if table.rows else []
+def _capacity(document: Row) -> list[Block]:
+    budgets: list[Block] = [tables.capacity_table(group) for group in groups(document["capacity"], tables.ALL)[0]]
+    known = tables.known_answer_table(document)
+    blocks: list[Block] = [Fold("Accuracy at FLOPs budgets", budgets)] if budgets else []
+    return [*blocks, Fold("Systems whose accuracy theory gives, measured", [known])] if known.rows else blocks
 
 
 def _calibration(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Block]:

@@ -46,7 +46,8 @@ READING: tuple[tuple[str, str], ...] = (
     (
         "Excess over the matched window (extension)",
         "Comp minus the Comp of a plain window whose accuracy on incompressible streams equals the system's: the part "
-        "of the gain that keeping recent symbols does not explain. For a system with false alarms, whose errors a "
+        "of the gain that keeping recent symbols does not explain. The FLOPs ratio beside it (extension) compares what "
+        "equal accuracy costs on incompressible and on regular streams. For a system with false alarms, whose errors a "
         "window does not make, it is a comparison and no proof.",
     ),
     (

@@ -139,6 +139,8 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
         if guess is not None and begin + guess.start() > found[1] and len(clause[guess.end() :].split()) > 0:
             return "guess"
         return "weak" if doubt else "refuse"
+    if re.match(r"\s*(?:never|not|nothing|nor|without)\b", clause) and {stem(w) for w in re.findall(r"\w+", clause)} & _key_words(question):
+        return "refuse"  # "... but never its serial number"
     if asks:
         if _NEUTRAL.match(clause) or re.match(r"\s*(?:could|can|would|do|did|are|is there|shall|have|which|what|may|perhaps you|maybe you)\b", clause):
             return "neutral"

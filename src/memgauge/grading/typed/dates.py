@@ -49,7 +49,7 @@ def _pattern() -> re.Pattern[str]:
         r"|(?<![\d./-])(?P<a2>\d{1,2})\s?(?P<s2>[-/.])\s?(?P<b2>\d{1,2})\s?(?P=s2)\s?(?P<y2>\d{4}|\d\d)(?!\d)(?![/-]\d)"
         r"|(?P<y3>\d{4})\s?[年년]\s?(?P<m3>\d{1,2})\s?[月월]\s?(?P<d3>\d{1,2})(?:\s?[日号號일])?"
         r"|(?<![\d./-])(?P<y4>(?:19|20)\d\d)(?P<m4>0[1-9]|1[0-2])(?P<d4>[0-2]\d|3[01])(?:t\d{4,6}z?)?(?![\d])"
-        rf"|\b(?P<d5>{day})\b\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})\b\.?(?:,|\s?-|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
+        rf"|\b(?P<d5>{day})(?!\w)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})\b\.?(?:,|\s?-|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
         rf"|\b(?P<m6>{month})\b\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|of\s|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
         rf"|\b(?P<y7>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s?(?P<m7>{month})\b\.?[\s-]?(?:the\s)?(?P<d7>{day})(?!\d)"
         rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b"
@@ -91,6 +91,10 @@ def find_dates(low: str) -> list[Dated]:
             item.flaw = found[i - 1].flaw = "a range or two candidates"
         elif i and re.search(r"\bbetween\s\S{0,3}(?:the\s)?$", low[max(0, found[i - 1].begin - 14) : found[i - 1].begin]):
             item.flaw = found[i - 1].flaw = "a range or two candidates"
+    clear = {day for item in found if len(item.days) == 1 for day in item.days}
+    for item in found:
+        if len(item.days) == 2 and len(item.days & clear) == 1:  # another date in the text says which reading is meant
+            item.days &= clear
     for match in re.finditer(r"\?", low):
         for item in found:
             if item.end <= match.start() <= item.end + 40 and not re.search(r"[.!?;\n]", low[item.end : match.start()]):

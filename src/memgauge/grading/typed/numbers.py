@@ -81,7 +81,7 @@ _AFTER = re.compile(
     r"|approximately\b|minimum\b|maximum\b|max\b|min\b(?!\w)|give or take\b|odd\b|approx|(?:as|at) an? (?:estimate|minimum|maximum))"
 )
 _BETWEEN = re.compile(r"\s?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?")
-_OPERATOR_AFTER = re.compile(r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?=[\d$€£¥(a-z-])")
+_OPERATOR_AFTER = re.compile(r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])")
 _OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
 _WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
 _WEAK_ONE_BEFORE = re.compile(
@@ -151,7 +151,7 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
     if match["prefix"]:
         units = unit_names()[match["prefix"].strip()]
     scale = tail["scale"]
-    if scale == "m" and not units:
+    if scale == "m" and not units and not (tail["unit"] and unit_names()[tail["unit"]][0].is_money):
         scale = None
         bare = re.compile(r"\s?m\b").match(low, end)
         if bare is not None and not tail["unit"]:

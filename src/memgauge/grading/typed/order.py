@@ -106,6 +106,9 @@ def _reference(reference: str, events: Events) -> Order | None:
     letters = re.findall(r"(?<![^\W_])[A-Ja-j](?![^\W_])", reference)
     if len(letters) > 1 and not re.search(r"[^\W\d_]{2,}", reference):
         return tuple(letter.upper() for letter in letters)
+    glued = reference.strip().upper()
+    if len(glued) > 1 and len(glued) == len(events.labels) and set(glued) == set(events.labels):
+        return tuple(glued)
     parts = [p.strip(" .()") for p in re.split(r"\s*(?:,|;|→|->|>|\n|\bthen\b)\s*", reference) if p.strip(" .()")]
     if len(parts) > 1 and events.labels:
         named = [_named(part.lower(), events) for part in parts]
@@ -137,17 +140,17 @@ def _in_part(
             return (*found, "explicit answer")
     if not all(len(label) <= 2 for label in gold):
         return _by_text(low, part, gold)
+    paired = _pairs(low, part, gold)
+    if paired is not None:
+        return paired
     tight = _tuples(text, part, gold)
-    if tight:
+    items = _items(text, part, gold)
+    if tight and (len(tight[-1][0]) >= len(gold) or len(tight[-1][0]) == len(items)):
         return (*tight[-1], "tuple")
     glued = re.fullmatch(r"\s*(\d{2,9}|[A-Ja-j]{2,9})[\s.]*", text[part[0] : part[1]])
     if glued and len(glued[1]) == len(gold) and len(set(glued[1].upper())) == len(gold) and set(glued[1].upper()) <= set(gold):
         return tuple(glued[1].upper()), (part[0] + glued.start(1), part[0] + glued.end(1)), "tuple"
-    paired = _pairs(low, part, gold)
-    if paired is not None:
-        return paired
     names = [n for n in _named(low, events) if part[0] <= n[0] < part[1]] if events.labels else []
-    items = _items(text, part, gold)
     if len(items) >= len(gold) and not _counts_up(text, part, items, names):
         order = tuple(item[1] for item in items)
         # What restates the question before giving the order names everything twice: the second time is the order.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from memgauge.grading.typed.cues import STOP_WORDS, Chosen, by_cue, segments, sentences, stem
+from memgauge.grading.typed.cues import STOP_WORDS, Chosen, by_cue, question_words, segments, sentences, stem
 from memgauge.grading.typed.numbers import Number, find_numbers
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
@@ -26,7 +26,8 @@ _TOTAL = re.compile(
     r"|zusammen|insgesamt|au total|en total|in totale|no total)\b"
 )
 _TOTAL_AFTER = re.compile(
-    r"[^.!?\n\d$€£¥]{0,40}?\b(?:in total|total|altogether|in all|overall|all together|combined|together|all told|insgesamt|au total|en total|in totale)\b"
+    r"[^.!?\n\d$€£¥,;:]{0,40}?\b(?:in total|total|altogether|in all|overall|all together|combined|together|all told|insgesamt|au total|en total|in totale)\b"
+    r"(?!\s?(?:of|is|was|=|comes?|came|then|amounts?)(?!\w))"
 )
 _LEAD = re.compile(
     r"(?:[\s\"'*(-]|\b(?:you|i|we|it|there|that|they|she|he|only|just|exactly|have|own|owns|has|had|is|are|were|was|did|do|'s|'ve|yes|sure|well"
@@ -43,6 +44,7 @@ _HEDGED = re.compile(
     r"\b(?:probably|likely|perhaps|maybe|possibly|guess|think|believe|say|would be|estimate|assume|suppose|suspect|seems?|appears?|might|could|may|should|must"
     r"|if i had to|go with|presumably|wahrscheinlich|vielleicht|peut-être|quizás|forse|talvez|probablement\w*)\b"
 )
+_NOW = re.compile(r"\b(?:now|currently|these days|nowadays|at present|at the moment|today|remain(?:s|ing)?|still)\b")
 _FLIPS = 3
 
 
@@ -156,7 +158,7 @@ def _zeros(low: str, question: str, numbers: Sequence[Number]) -> list[Number]:
     ]
     if re.search(r"n't|\bno|\bne|\bfree\b|\bz[ei]|without|\bkein|\bnichts|\bauc|\brien|\bnin|\bnad|\bnie|\bgeen|没|零", low):
         spans += [m.span() for m in _ANY.finditer(low)]
-        nouns = _nouns(question)
+        nouns = question_words(question)
         for match in re.finditer(r"\bno\s((?:[a-z-]+\s?){1,4})", low):
             if any(stem(word) in nouns for word in match[1].split()):
                 spans.append(match.span())
@@ -259,11 +261,11 @@ def _total(low: str, mentions: Sequence[Number]) -> Number | None:
             if copula or not re.search(r"\b(?:is|was|are|were|to|=)\s?\S?$", gap) or len(gap) > 40:
                 found = number
                 at = number.end
-                continue
+            continue
         after = _TOTAL_AFTER.match(low, number.end)
         if after is not None:
             found = number
-        at = number.end
+        at = number.end if after is None else after.end()
     return found
 
 
@@ -285,17 +287,22 @@ def _pick(
         return plain[-1], "the sum of the others"
     if len(plain) > 2 and sum(n.values[0] for n in plain[1:]) == plain[0].values[0]:
         return plain[0], "the sum of the others"
+    current = [n for n in plain if _NOW.search(_clause_of(low, n, part))]
+    if current and len({n.values[0] for n in current}) == 1:
+        return current[-1], "the current value"
     lead = _LEAD.match(low, part[0])
-    if lead is not None and lead.end() >= plain[0].begin and not _LISTED.fullmatch(low[plain[0].end : plain[1].begin]):
-        return plain[0], "leading value"
-    if plain[0].flaw == "range":
+    leads = lead is not None and lead.end() >= plain[0].begin
+    leads = leads and not _LISTED.fullmatch(low[plain[0].end : plain[1].begin])
+    if counting and not (leads and re.match(r"\s?(?:$|[.,:;(!\n—-])", low[plain[0].end :])):
+        nouns = _nouns(question)
+        ends = [n.begin for n in plain[1:]] + [len(low)]
+        matched = [n for n, end in zip(plain, ends, strict=True) if _followed(low, n, end, nouns)]
+        if len({n.values[0] for n in matched}) == 1:
+            return matched[-1], "counts what is asked"
+    if leads or plain[0].flaw == "range":
         return plain[0], "leading value"
     if not counting:
         return None, "operands without a total"
-    nouns = _nouns(question)
-    matched = [n for n in plain if _followed(low, n, nouns)]
-    if len({n.values[0] for n in matched}) == 1:
-        return matched[-1], "counts what is asked"
     for begin, end in reversed(stops):
         here = [n for n in plain if begin <= n.begin < end]
         if here:
@@ -303,6 +310,16 @@ def _pick(
     return None, "several values"
 
 
-def _followed(low: str, number: Number, nouns: frozenset[str]) -> bool:
-    words = re.findall(r"[a-z-]+", low[number.end : number.end + 48])[:4]
+def _clause_of(low: str, number: Number, part: Span) -> str:
+    """Return the clause around a number: to the nearest comma, "but", "and" or stop on either side."""
+    begin = max(part[0], *(m.end() for m in _EDGE.finditer(low, max(part[0], number.begin - 80), number.begin)), 0)
+    after = _EDGE.search(low, number.end, part[1])
+    return low[begin : after.start() if after else part[1]]
+
+
+_EDGE = re.compile(r"[,;:!?\n]|\.(?!\d)|\b(?:but|and|while|then)\b")
+
+
+def _followed(low: str, number: Number, end: int, nouns: frozenset[str]) -> bool:
+    words = re.findall(r"[a-z-]+", low[number.end : min(end, number.end + 48)])[:4]
     return bool(words) and (words[:2] == ["of", "them"] or any(stem(word) in nouns for word in words))

@@ -26,7 +26,7 @@ _IDIOM = re.compile(
 # "No" before a noun is a determiner: only what can begin a clause, or nothing, may follow the answer.
 _FOLLOW = (
     r"(?=\s{0,2}(?:$|[.,;:!?)\]}\"'…—\n-]|\s(?:it|they|the|this|that|these|those|he|she|we|you|i|because|since|as|not|but|and|both|your|my|there|is|are|in|based"
-    r"|indeed|different|same|sir|for|on|according|from|one|two|their|its|then|definitely|actually|absolutely|of course|thanks|at|neither|only|again|here|way\b)))"
+    r"|indeed|different|same|sir|for|on|according|from|one|two|their|its|then|definitely|actually|absolutely|of course|thanks|at|neither|only|again|here)\b))"
 )
 _TOKEN = re.compile(
     rf"(?<![\w'])(?:(?P<yes>{_YES})(?![\w'])|(?P<no>{_NO})(?![\w']){_FOLLOW})|(?P<cjk_no>不是|不对|否)|(?P<cjk_yes>是的|是(?=[,.。]|$)|对(?=[,.。]|$)|没错)"
@@ -146,6 +146,7 @@ def _words(low: str) -> list[Said]:
             before = low[max(0, match.start() - 40) : match.start()]
             if not _CLAUSE_START.search(before) or re.match(r"\s(?:answer|that|color|colour|name|love|if|way|one|to)\b", low[match.end() :]):
                 continue
+            yes = yes and not re.match(r"(?:\sindeed)?(?:\snot\b|n't\b)", low[match.end() :])
         left = low[max(0, match.start() - 16) : match.start()]
         if re.search(r"\b(?:not|n't|never|neither|nor)\s(?:a\s|an\s)?$", left):
             yes = not yes

@@ -192,7 +192,8 @@ def _state_chart(group: Group, labels: Labels) -> Chart:
         caption += (
             " Solid line: the best known scheme of that size, in closed form; dashed: the converse, which no state of "
             "that size can pass. Both are averages over max-entropy streams with uniform negatives and are drawn only "
-            "there; a system may lie above either by chance."
+            "there. A system above the dashed line is there by chance, or knows more than its state holds, as an oracle "
+            "does."
         )
     return Chart(
         name=f"accuracy-state-{group.slug}",

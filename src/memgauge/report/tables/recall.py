@@ -117,6 +117,48 @@ def size(group: Group) -> str:
     return f"{group.title}; {span('episodes', 'episode')} and {span('n', 'question')} a cell"
 
 
+def capacity_table(group: Group) -> Table:
+    """Accuracy on incompressible streams when no response may cost more than a budget."""
+    budgets = sorted(
+        {budget["flops"] for row in group.rows for budget in row["budgets"] if budget["flops"] is not None}
+    )
+    lines: list[list[str | Cell]] = []
+    for row in sorted(group.rows, key=lambda row: row["length"]):
+        found = {budget["flops"]: budget for budget in row["budgets"]}
+        line: list[str | Cell] = [name(row["system"]), name(row["split"]), number(row["length"], write.count)]
+        line += [proportion(found.get(budget)) for budget in (*budgets, None)]
+        lines.append(line)
+    columns = ["system", "split", "L", *(f"at most {write.flops(budget)} (%)" for budget in budgets), "no limit (%)"]
+    return compact(Table(columns, lines, caption=group.title, headings=2))
+
+
+def compression_table(group: Group) -> Table:
+    """Compression with the matched window, and the FLOPs saved at equal accuracy (extensions)."""
+    lines: list[list[str | Cell]] = []
+    for row in sorted(group.rows, key=lambda row: (row["length"], row["split"])):
+        saved, window = row["flops_saved"], row["window"]
+        lines.append(
+            [
+                name(row["system"]),
+                name(row["split"]),
+                number(row["length"], write.count),
+                gain(row["comp"]),
+                gain(row["comp_balanced"]),
+                gain(window["excess"]),
+                number(window["symbols"], lambda symbols: write.count(None if symbols is None else round(symbols))),
+                number(window["comp"], write.points),
+                number(saved["target"], write.percent),
+                number(saved["flops_against"], write.flops),
+                number(saved["flops"], write.flops),
+                number(saved["ratio"], lambda ratio: write.decimal(ratio, 2)),
+                "; ".join(write.named(note) for note in dict.fromkeys((row["note"], window["note"])) if note),
+            ]
+        )
+    columns = ["system", "split", "L", "Comp (points)", "Comp, balanced", "excess", "window W (symbols)",
+               "Comp of the window", "equal accuracy (%)", "FLOPs, max", "FLOPs, regular", "FLOPs ratio", "notes"]  # fmt: skip
+    return compact(Table(columns, lines, caption=group.title, headings=2, wordy=1))
+
+
 def outcome_table(document: Row) -> Table:
     """What became of the questions of each system."""
     totals: dict[tuple[str, str, str], dict[str, int]] = {}

@@ -90,7 +90,7 @@ def resume(folder: Path, config: TrainConfig, model: Backbone, optimizer: torch.
     before = _recipe(path, header)
     if changed := differences(before.as_json(), config.as_json()):
         raise InputError(
-            f"{folder}: holds a training by another recipe ({'; '.join(changed)}); give another --out, or the same recipe"
+            f"{folder}: holds a training by another recipe ({'; '.join(changed)}); give another --out, or that recipe"
         )
     _load(model, {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}, path)
     for name, parameter in model.named_parameters():

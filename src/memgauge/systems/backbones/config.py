@@ -134,6 +134,7 @@ def make_config(backbone: str, width: int, path: Path | None, changes: Mapping[s
 
 
 DEFAULT_RATES: dict[str, float] = {"memory-mosaic": 1e-3, "compressive": 1e-3, "ttt-mlp": 1e-3}
+"""Learning rates of backbones for which the common one is too high."""
 
 
 def read_json(path: Path) -> dict[str, Any]:

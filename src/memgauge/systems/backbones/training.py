@@ -144,8 +144,8 @@ def train(
 ) -> Trained:
     """Train, or go on training, in `folder`; stop after the recipe's steps, `minutes`, or the wanted accuracy.
 
-    `minutes` counts this call alone and changes no step. Raises `DivergedError` when the loss is no number, `InputError`
-    for a folder of another recipe or a batch that does not fit the memory.
+    `minutes` counts this call alone and changes no step. Raises `DivergedError` when the loss is no number, and
+    `InputError` for a folder of another recipe or a batch that does not fit the memory.
     """
     if minutes is not None and not 0 < minutes < math.inf:
         raise InputError(f"--minutes is {minutes}: give a number over 0")

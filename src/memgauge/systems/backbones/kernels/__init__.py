@@ -67,7 +67,7 @@ def widen(term: Tensor) -> Tensor:
 
 
 def run_rule(name: str, state: Tensor, terms: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    """Run the rule `name` over L tokens from `state` [B, H, dk, dv]; return outputs [B, H, L, dv] and the last state."""
+    """Run the rule `name` over L tokens from a state [B, H, dk, dv]; return outputs [B, H, L, dv] and the state."""
     with full_precision(state.device.type):
         if _backend == "fla" and state.is_cuda:
             from memgauge.systems.backbones.kernels import fla

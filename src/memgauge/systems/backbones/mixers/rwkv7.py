@@ -78,7 +78,7 @@ class TimeMix(Recurrent):
         return v + (x[..., self.width :] - v) * self.residual(blended).sigmoid()
 
     def finish(self, x: Tensor, rows: Tensor, terms: Terms, y: Tensor) -> Tensor:
-        """Norm the heads, add the bonus of the own token, gate and project; in the first layer, the values beside it."""
+        """Norm the heads, add the own token's bonus, gate and project; in the first layer, the values beside it."""
         r, k, v = terms[:3]
         y = self.norm(y.flatten(0, 1)).view_as(y)
         own = ((r * k * self.bonus).sum(-1, keepdim=True) * v).transpose(1, 2).flatten(2)

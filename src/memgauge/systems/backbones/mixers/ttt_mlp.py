@@ -106,12 +106,13 @@ class TTTMemory(Layer):
         state = self.init_state(x.shape[0]) if state is None else state
         base, now, open_ = state["base"], state["now"], state["open"]
         terms = self._project(x)
-        outputs, first = [], 0
+        outputs: list[Tensor] = []
+        first = 0
         with full_precision(x.device.type):
             while first < x.shape[1]:
                 end = min(x.shape[1], first + self.minibatch - open_)
-                part = (t[:, :, first:end] for t in terms)
-                y, now = fast_weights.run(*part, base, now, self.gain, self.shift)
+                q, k, v, rate = (t[:, :, first:end] for t in terms)
+                y, now = fast_weights.run(q, k, v, rate, base, now, self.gain, self.shift)
                 outputs.append(y)
                 open_, first = open_ + end - first, end
                 if open_ == self.minibatch:
