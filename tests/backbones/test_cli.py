@@ -118,7 +118,7 @@ def test_frontier_under_budgets() -> None:
         narrow=(5.0, [(0.2, 1.0)]),
     )
     whole, tight, none = frontiers(made, (5, 50, 1000))[0:3]
-    assert [one["system"] for one in whole["systems"]] == ["dear", "narrow", "cheap"]
+    assert [one["system"] for one in whole["systems"]] == ["dear", "cheap", "narrow"]
     assert whole["accuracy"][0] == 1.0  # at a coverage that `narrow` has
     assert whole["accuracy"][-1] == 0.6
     shares = {one["system"]: one["leads"] for one in whole["systems"]}

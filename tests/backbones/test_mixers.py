@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -131,11 +133,42 @@ def test_state_sizes() -> None:
     assert state_bits(states) == 32 * 2 * 32 * 40
 
 
-def test_long_attention_prefill_stays_small() -> None:
-    # All pairs of 16,384 tokens would take 2 heads x 2^28 numbers x 4 bytes = 2 GiB; what is allocated is far less.
+def test_long_prefills_never_hold_all_pairs() -> None:
+    # All pairs of 16,384 tokens and two heads would take 2 GiB in single precision.
+    code = (
+        "import resource, torch; torch.set_num_threads(1)\n"
+        "from memgauge.systems.backbones.catalog import make_layer\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "with torch.no_grad():\n"
+        "    for name in ('rope', 'memory-mosaic', 'deltaformer', 'compressive', 'gla', 'ttt-mlp', 'mom'):\n"
+        "        layer = make_layer(name, 32, 0, {})\n"
+        "        x = torch.randn(1, 16384, 32)\n"
+        "        y, state = layer.prefill(x)\n"
+        "        assert y.shape == x.shape and layer.read(x[:, :3], state).isfinite().all()\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(done.stdout) < 512  # MiB
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_under_autocast_states_stay_wide_and_answers_close(name: str) -> None:
+    # What a GPU does in training, on the CPU: 16-bit products around single-precision cores.
+    model = make(name)
+    symbols, candidates = asked(2, 150, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = model(symbols, candidates)
+    found.float().square().sum().backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters())
     with torch.no_grad():
-        y, _ = make_layer("rope", 32, 0, {}).prefill(torch.randn(1, 16384, 32))
-    assert y.shape == (1, 16384, 32)
+        wanted = model(symbols, candidates)
+        with torch.autocast("cpu", torch.bfloat16):
+            states = model.prefill(symbols)
+    torch.testing.assert_close(found.float(), wanted, rtol=0, atol=0.1)
+    matrices = [state["S"] for state in states if "S" in state] + [
+        branch["S"] for state in states for branch in state.values() if isinstance(branch, dict) and "S" in branch
+    ]
+    assert all(matrix.dtype == torch.float32 for matrix in matrices)
 
 
 def test_bad_shapes_are_refused() -> None:

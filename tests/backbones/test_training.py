@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +110,30 @@ def test_out_of_memory_names_batch_and_accumulation(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(training._Run, "backward", full)
     with pytest.raises(InputError, match=r"lower `batch` .* `accumulate` \(now 1\)"):
         train(SMALL, tmp_path, device="cpu", quiet=True)
+
+
+def test_tensorboard_is_asked_for_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(InputError, match="pip install tensorboard"):
+        train(SMALL, tmp_path, device="cpu", quiet=True, tensorboard=True)
+
+
+def test_tensorboard_gets_losses_and_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[tuple[str, int]] = []
+
+    class Writer:
+        def __init__(self, folder: str, purge_step: int) -> None:
+            assert (Path(folder).name, purge_step) == ("tensorboard", 1)
+
+        def add_scalar(self, name: str, value: float, step: int) -> None:
+            written.append((name, step))
+
+        def close(self) -> None:
+            written.append(("closed", 0))
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    train(replace(SMALL, steps=2), tmp_path, device="cpu", quiet=True, tensorboard=True)
+    assert {("loss", 1), ("accuracy", 2), ("validation/16", 2), ("closed", 0)} <= set(written)
 
 
 def test_accumulation_gives_the_same_gradients(tmp_path: Path) -> None:

@@ -243,6 +243,14 @@ def test_known_answers_stand_beside_what_was_measured(tmp_path: Path) -> None:
     assert ">50.0<" in row
 
 
+def test_what_was_saved_and_the_budgets_are_in_the_page(tmp_path: Path) -> None:
+    document = report(make_run(tmp_path / "a", make_rows("exact", accuracy=1.0), make_rows("coin", accuracy=0.5)))
+    page = report_page(document)
+    assert "near the ceiling on incompressible input" in page
+    assert "Accuracy at FLOPs budgets" in page
+    assert "FLOPs ratio" in page
+
+
 def test_polars_is_not_changed_by_the_report(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "a", make_rows("exact"))
     before = pl.read_parquet(folder / "responses.parquet")

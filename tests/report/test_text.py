@@ -60,9 +60,9 @@ def test_short_keeps_both_ends(name: str, limit: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0, "0"), (1, "1.00 F"), (999, "999 F"), (999.6, "1.00 kF"), (1000, "1.00 kF"), (12_345_678, "12.3 MF"),
-     (999_499_999, "999 MF"), (999_500_000, "1.00 GF"), (4.2e12, "4.20 TF"), (7.5e19, "75.0 EF"), (0.25, "0.25 F"),
-     (None, NONE)],
+    [(0, "0"), (1, "1 F"), (1.5, "1.50 F"), (999, "999 F"), (999.6, "1.00 kF"), (1000, "1.00 kF"),
+     (12_345_678, "12.3 MF"), (999_499_999, "999 MF"), (999_500_000, "1.00 GF"), (4.2e12, "4.20 TF"),
+     (7.5e19, "75.0 EF"), (0.25, "0.25 F"), (None, NONE)],
 )  # fmt: skip
 def test_flops(value: float | None, shown: str) -> None:
     assert text.flops(value) == shown

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("av", reason="the rollouts extra is not installed")
-pytest.importorskip("cv2", reason="the rollouts extra is not installed")
+cv2 = pytest.importorskip("cv2", reason="the rollouts extra is not installed")
+cv2.setNumThreads(1)  # for pictures this small, waiting for threads costs more than they save
 sys.path.insert(0, str(Path(__file__).parent))
 
 # The headless browser of the report's tests, which lie in another folder.

@@ -78,7 +78,7 @@ def write_video(
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=fps)
         stream.pix_fmt = "yuv444p"
-        stream.options = {"qp": "0", "preset": "ultrafast"}
+        stream.options = {"qp": "0", "preset": "ultrafast", "threads": "1"}
         if times is not None:
             stream.time_base = stream.codec_context.time_base = Fraction(1, 1000)
         for number, image in enumerate(frames):

@@ -204,11 +204,11 @@ def frontier(
 def _use_threads(threads: int | None) -> None:
     """Set torch's threads. Raises `InputError` when torch is missing or the number is below 1."""
     from memgauge.errors import InputError
+    from memgauge.systems.backbones import need_torch
 
-    try:
-        import torch
-    except ImportError as error:
-        raise InputError(f"backbones need torch ({error}): pip install 'memgauge[backbones]'") from error
+    need_torch()
+    import torch
+
     if threads is not None:
         if threads < 1:
             raise InputError(f"--threads is {threads}: give 1 or more")

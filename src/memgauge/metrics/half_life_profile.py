@@ -278,17 +278,6 @@ def best_lines(
     )
 
 
-def _point(fits: Profile, i: int) -> Optimum:
-    return Optimum(
-        float(fits.tau[i]),
-        float(fits.amplitude[i]),
-        float(fits.floor[i]),
-        float(fits.rss[i]),
-        ACTIVE[int(fits.active[i])],
-        None,
-    )
-
-
 def _sign_changes(
     function: Callable[[Floats], Floats], brackets: Sequence[tuple[float, float]], tolerance: float
 ) -> list[float]:
@@ -307,7 +296,7 @@ def _sign_changes(
     for _ in range(60):
         width = high - low
         nodes = low[:, None] + width[:, None] * _SECTION_NODES
-        reach = width * width
+        reach = 2.0 * width * width
         near, far = np.minimum(low, high), np.maximum(low, high)
         nodes[:, 1] = np.minimum(np.maximum(guess - reach, near), far)
         nodes[:, 2] = np.minimum(np.maximum(guess + reach, near), far)

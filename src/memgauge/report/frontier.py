@@ -110,11 +110,12 @@ def _number(value: float) -> float | None:
 
 def frontier_charts(panels: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Draw one chart for each length and budget: every admitted system's curve, and the frontier in black."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str | None, int, int], list[Mapping[str, Any]]] = {}
     for panel in panels:
         if panel["systems"]:
-            groups.setdefault((panel["task"], panel["negatives"], panel["length"], panel["budget"]), []).append(panel)
-    return [_chart(*key, group) for key, group in groups.items()]
+            key = (panel["task"], panel["negatives"], panel["length"], panel["budget"])
+            groups.setdefault(key, []).append(panel)
+    return [_chart(*key, panels=group) for key, group in groups.items()]
 
 
 def _chart(task: str, negatives: str | None, length: int, budget: int, panels: Sequence[Mapping[str, Any]]) -> Chart:

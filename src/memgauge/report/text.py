@@ -101,6 +101,8 @@ def flops(value: float | None) -> str:
         return NONE
     if value == 0:
         return "0"
+    if value < 1000 and float(value).is_integer():
+        return f"{value:.0f} F"
     for scale, unit in _SCALES:
         # 999.5 thousand rounds to 1.00 million: the digits that are printed decide about the unit.
         if float(f"{value:.3g}") >= scale:

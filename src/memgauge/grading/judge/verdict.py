@@ -15,7 +15,7 @@ from memgauge.grading.think import visible_spans
 Value = Literal[0, 1]
 
 _SCORE = re.compile(
-    r"(?<![\w])\\?[\"'“”`*]{0,3}answer_score\\?[\"'“”`*]{0,3}\s{0,8}:\s{0,8}[`*]{0,2}(?P<value>\\?\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[^\s,}\]]{0,60})",
+    r"(?<![\w])\\?[\"'“”`*]{0,3}answer_score\\?[\"'“”`*]{0,3}\s{0,8}:\s{0,8}[`*]{0,2}(?P<value>\\?\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[^\n,}\]]{0,60})",
     re.IGNORECASE,
 )
 _LINE = re.compile(
@@ -36,7 +36,7 @@ _QUOTED = re.compile(
 )
 _PLACEHOLDER = re.compile(r"\s*(?:<|\[|\{|x\b|n\b|\.\.\.|…|0 or 1|1 or 0|0/1\b(?! )|0\|1|\(0 or 1\))", re.IGNORECASE)
 _NUMBER = {
-    "0": 0, "1": 1, "0.0": 0, "1.0": 1, "0.00": 0, "1.00": 1, "0.": None, "1.": None, "zero": 0, "one": 1, "no": 0, "0/1": 0, "1/1": 1, "a": 1,
+    "0": 0, "1": 1, "0.0": 0, "1.0": 1, "0.00": 0, "1.00": 1, "0.": None, "1.": None, "zero": 0, "one": 1, "no": 0, "a": 1,
 }  # fmt: skip
 
 
@@ -108,9 +108,10 @@ def _lines(text: str) -> list[Value | None]:
         if _PLACEHOLDER.match(value) and not re.match(r"[01]/1\b", value):
             continue
         whole = re.fullmatch(
-            r"(-?[\w./]{1,12}?)(?:\s?(?:points?|pts?|marks?))?(?:\s?(?:/|out of|of)\s?(?:1|one)(?:\s?(?:points?))?)?(?:\s?[(*_,;.–—-].{0,60})?", value, re.IGNORECASE
+            r"(-?[\w./]{1,12}?)(?:\s?(?:points?|pts?|marks?))?(?:\s?(?:/|out of|of)\s?(?:1|one)(?:\s?(?:points?))?)?(?:\s?[(*_,;–—-].{0,60}|\.\s.{0,60})?", value, re.IGNORECASE
         )
-        found.append(_clear(whole[1]) if whole and not re.match(r"\s?[-–]\s?\d", value[len(whole[1]) :]) else None)
+        share = re.fullmatch(r"([01])/1", whole[1]) if whole else None
+        found.append(_clear(share[1] if share else whole[1]) if whole and not re.match(r"\s?[-–]\s?\d", value[len(whole[1]) :]) else None)
     return found
 
 

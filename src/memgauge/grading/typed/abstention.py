@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from memgauge.grading.typed.cues import EXPLICIT, question_words, revisions, sentences, stem
+from memgauge.grading.typed.cues import EXPLICIT, STOP_WORDS, question_words, revisions, sentences, stem
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import Reading
 from memgauge.grading.typed.refusal import WEAK, refusal_in
@@ -19,7 +19,7 @@ from memgauge.grading.typed.refusal import WEAK, refusal_in
 Label = Literal["refuse", "weak", "guess", "answer", "fragment", "neutral", "plain"]
 
 _CLAUSE = re.compile(
-    r"\s?[;:—](?=\s|[^\W\d_])|,?\s(?:but|however|although|though|yet|nevertheless|still,|except that|while|aber|jedoch|mais|pero|sino|ma|però|mas|porém|maar|men|ale|но|однако|но)\b,?"
+    r"\s?\((?=[^()]{0,80}\)[\s.!?\"']*$)|\s(?:because|since)\s|(?<=mentioned),\s|\s?[;:—](?=\s|[^\W\d_])|,?\s(?:but|however|although|though|yet|nevertheless|still,|except that|while|aber|jedoch|mais|pero|sino|ma|però|mas|porém|maar|men|ale|но|однако|но)\b,?"
     r"|,\s(?=(?:so|therefore|i|it|my|maybe|perhaps|probably|possibly|likely|most likely|wahrscheinlich|vielleicht|peut-être|quizás|forse|talvez|si je|je|yo|ich)\b)"
     r"|(?:,|\s)(?=(?:但|不过|不過|しかし|ただ|하지만|그러나))|,(?=[^\x00-\x7f])"
 )
@@ -52,6 +52,19 @@ _WITHDRAWN = re.compile(
 )
 
 
+_VALUE = re.compile(
+    r"\b(?:[Ii]t|[Tt]hat|[Tt]his|[Nn]umber|[Ll]abel|[Aa]nswer|[Pp]late|one|[Ss]ticker|[Tt]ag)(?:'s| is| was| reads| says| shows| would be)\s(?:the |a |an )?[\"']?(?=[^\s.]*\d|[A-Z])"
+)
+_ADVICE = re.compile(
+    r"\s*(?:so |but |and |perhaps |maybe |or )?(?:(?:you|one)(?:'d| would| will|'ll)? (?:can|could|should|need|may (?:want|wish|find|be able)|might (?:want|wish|find|be able|check|try))|please|check|try|look (?:at|for|on|under)|feel free|let me know|if you)\b"
+)
+_ASKS_FOR_MORE = re.compile(
+    r"\b(?:sorry|apolog\w+|afraid|please|could you|can you|would you|provide|share|clarify|let me know|if you)\b|抱歉|对不起|申し訳|すみません|죄송|désolé|lo siento|mi dispiace|desculpe|leider|извините"
+)
+_BLANK = re.compile(r"[\s\"'(\[]*(?:n\.?\s?/?\s?a\.?|null|none|nothing|nil|void|no answer|tbd|blank|not applicable)[\s\"').\]!]*")
+_CONTEXT = r"(?:i|we|you|chats?|conversations?|history|sessions?|messages?|photos?|pictures?|images?|records?|context|logs?|notes?|dialogues?|text|there|it|nobody|no one|user|transcripts?|discussions?)"
+
+
 @dataclass(slots=True)
 class _Part:
     begin: int
@@ -71,6 +84,8 @@ def read_refusal(prepared: Prepared, question: str) -> Reading:
         substance = [p for p in parts if p.label in ("answer", "guess", "fragment", "plain")]
         if weak and not substance:
             return Reading("refused", True, "doubt and no answer", _span(weak[-1]))
+        if not substance and any(_ASKS_FOR_MORE.search(low, p.begin, p.end) for p in parts):
+            return Reading("refused", True, "an apology or a request and no answer", _span(parts[-1]))
         if substance:
             return Reading("committed", False, "a hedged answer" if weak else "an answer", _span(substance[-1]))
         return Reading("none", False, "neither an answer nor a refusal", (0, len(low)))
@@ -113,6 +128,14 @@ def _parts(prepared: Prepared, question: str) -> list[_Part]:
         for a, b in zip(cuts, cuts[1:], strict=False):
             if low[a:b].strip(" .,;:!?\"'()-*—\n"):
                 label = _label(prepared, question, a, b, begin, asks=asks)
+                if label == "refuse" and asks and low[end:].strip():
+                    label = "neutral"  # "Insufficient information? No, ..."
+                if label in ("fragment", "plain") and any(a - 1 <= m.end() <= a + 2 for m in EXPLICIT.finditer(low, begin, b)):
+                    label = "answer"
+                refused_before = any(p.label == "refuse" and p.sentence == number for p in parts)
+                contrast = re.match(r"\s*(?:however|but|no|still|yet)\b", low[begin:b]) is not None
+                if label in ("neutral", "plain") and (refused_before or contrast) and _VALUE.search(prepared.text, a, b):
+                    label = "answer"
                 parts.append(_Part(a, b, number, label, asks))
     return parts
 
@@ -125,7 +148,10 @@ def _key_words(question: str) -> frozenset[str]:
 def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: int, *, asks: bool) -> Label:
     low = prepared.low
     clause = low[begin:end]
-    found = refusal_in(low, begin, end, broad=True)
+    counts = question.lower().startswith("how many")
+    found = refusal_in(low, begin, end, broad=True) or _lacks(clause, question, begin, counts=counts)
+    if _BLANK.fullmatch(low) and not counts:
+        return "refuse"
     guess = _GUESS.search(clause)
     if guess is not None and _NO_GUESS.search(clause):
         guess = None
@@ -133,7 +159,7 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
     if found is not None:
         # "I don't know for sure" doubts; "not mentioned" refuses. An answer named in the same clause stands.
         doubt = weak is not None and begin + weak.start() < found[1] + 24 and not re.search(r"mention|specif|information|discuss", clause)
-        named = EXPLICIT.search(clause)
+        named = _named(clause)
         if named is not None and begin + named.end() > found[1] and clause[named.end() :].strip(" .,!?:\"'"):
             return "guess"
         if guess is not None and begin + guess.start() > found[1] and len(clause[guess.end() :].split()) > 0:
@@ -141,6 +167,10 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
         return "weak" if doubt else "refuse"
     if re.match(r"\s*(?:never|not|nothing|nor|without)\b", clause) and {stem(w) for w in re.findall(r"\w+", clause)} & _key_words(question):
         return "refuse"  # "... but never its serial number"
+    if _ADVICE.match(clause):
+        return "neutral"
+    if re.fullmatch(r"[\s\"'(*-]*(?:(?:so|and|then|the|my|your|final|best|correct|actual) ){0,3}(?:answer|guess|conclusion|verdict|correction|wait|actually|no|edit|update|hmm+|result|note)[\s\"')*.,:…-]*", clause):
+        return "neutral"
     if asks:
         if _NEUTRAL.match(clause) or re.match(r"\s*(?:could|can|would|do|did|are|is there|shall|have|which|what|may|perhaps you|maybe you)\b", clause):
             return "neutral"
@@ -151,17 +181,41 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
         return "guess"
     if _NEUTRAL.match(clause):
         return "neutral" if not _states(prepared, clause, question, begin) else "plain"
-    named = EXPLICIT.search(clause)
+    named = _named(clause)
     if named is not None and clause[named.end() :].strip(" .,!?:\"'"):
         return "answer"
     if _states(prepared, clause, question, begin):
         return "answer"
     words = clause.split()
+    if {stem(w) for w in re.findall(r"[^\W_]+", clause)} - STOP_WORDS <= _key_words(question):
+        return "neutral"  # "Serial number: ..." only repeats what is asked
     if len(words) <= 6 and not re.search(
         r"\b(?:is|are|was|were|be|has|have|had|do|does|did|can|could|will|would|should|i|you|we|know|hope|help|need|note|info|information|details?|answer|question|sorry|reason|reasoning|that|this)\b", clause
     ):
         return "fragment" if begin == sentence or clause.strip() else "plain"
     return "plain"
+
+
+def _lacks(clause: str, question: str, begin: int, *, counts: bool) -> Span | None:
+    """Find "no serial number": the thing asked for is not there. Of counted things "no lamps" is a count."""
+    for match in re.finditer(r"\bno\s((?:[^\W_]+[\s-]?){1,4})", clause):
+        words = {stem(w) for w in re.findall(r"[^\W_]+", match[1])}
+        if not words & _key_words(question):
+            continue
+        left = clause[: match.start()]
+        located = re.search(rf"\b(?:in|from|across|within) (?:the|our|any|these|this|all|your)\b[^.]{{0,20}}\b{_CONTEXT}\b", clause)
+        owned = re.search(r"\b(?:has|have|had)\s$", left) and not re.search(rf"\b{_CONTEXT}\s(?:have|has|had)\s$", left)
+        if located or (not counts and not owned):
+            return begin + match.start(), begin + match.end()
+    return None
+
+
+def _named(clause: str) -> re.Match[str] | None:
+    """Return where a clause names its answer; the bare word "answer" names none."""
+    for match in EXPLICIT.finditer(clause):
+        if re.search(r"[:=→是は]|\b(?:is|was|are|be|guess|say|go with|estimate|pick|choose)\b", match[0]):
+            return match
+    return None
 
 
 def _substance(clause: str) -> bool:

@@ -30,7 +30,7 @@ _AFTER_A = re.compile(
 _BEFORE_A = re.compile(r"(?:\b(?:option|answer|choice|letter|choose|pick|select|say|with|answer is|is|be|so|not|than|and|or|to|therefore|thus|hence|both|neither|nor|either|go for|it's|it is)\b[:\s\"'(]{0,3}|[(\[\"':=→])$")
 _LONGER = r"longer|longest|greater|more time|exceed(?:s|ed)?|outlast(?:s|ed)?|lengthier|larger|wins?|more (?:days|weeks|months|years|hours|minutes)|further|last(?:s|ed) the most"
 _SHORTER = r"shorter|shortest|briefer|less time|fewer (?:days|weeks|months|years|hours|minutes)|less than|quicker|faster"
-_COMPARED = re.compile(rf"\b(?:(?P<more>{_LONGER})|(?P<less>{_SHORTER}))\b")
+_COMPARED = re.compile(rf"\b(?:(?P<more>{_LONGER})|(?P<less>{_SHORTER}))\b|(?<=\s)(?:(?P<gt>>)|(?P<lt><))(?=\s)")
 _EQUAL = re.compile(
     r"\b(?:equal(?:ly)?|same (?:length|duration|amount|time)|equally long|identical|a tie|tied|no difference|neither|both (?:a|of|are|were|last|durations|options|took)|exactly as long|as long as)\b|\bboth[\s.!]*$"
 )
@@ -138,7 +138,7 @@ def _decide(
         chosen, rule = won, "the comparison"
         letters = [p for p in sound if p.how == "letter" and not (p.begin == won.begin)]
         leading = [p for p in letters if not low[part[0] : p.begin].strip(" \"'*(-")]
-        closing = [p for p in letters if p.begin > won.begin]
+        closing = [p for p in letters if p.begin > won.begin and _bare(low, p)]
         if led is not None and led.mentions[0].how == "letter":
             chosen, rule = led.mentions[0], led.rule
         elif leading and leading[0].letter != won.letter:
@@ -156,7 +156,8 @@ def _decide(
                 span = (inside[-1].begin, inside[-1].end)
                 return Reading("committed", left[0] == gold, "elimination", span)
             return nothing("no selection", (inside[0].begin, inside[-1].end))
-        best = [p for p in sound if p.how == "letter"] or [p for p in sound if p.how == "number"] or sound
+        letters = [p for p in sound if p.how == "letter"]
+        best = [p for p in letters if _bare(low, p)] or letters or [p for p in sound if p.how == "number"] or sound
         if best[0].how == "content" and len({p.letter for p in best}) > 1:
             return nothing("no selection", (best[0].begin, best[-1].end))
         if len({p.letter for p in best}) > 1 and not re.search(r"[.!?;\n]", low[best[-2].end : best[-1].begin]):
@@ -170,6 +171,14 @@ def _decide(
     return Reading("committed", chosen.letter == gold, rule, (chosen.begin, chosen.end))
 
 
+def _bare(low: str, pick: Pick) -> bool:
+    """Say whether a letter stands by itself, as an answer does, and is not the subject of a sentence about it."""
+    left = low[max(0, pick.begin - 12) : pick.begin]
+    return bool(re.match(r"[)\]\"']{0,2}\s{0,2}(?:$|[.,;:!)\n—-])", low[pick.end : pick.end + 6])) and not re.search(
+        r"\b(?:for|of|against|in|than|unlike|about)\s[\"'(]?$", left
+    )
+
+
 def _picks(prepared: Prepared, options: Options) -> list[Pick]:
     text, low = prepared.text, prepared.low
     picks: list[Pick] = []
@@ -180,9 +189,9 @@ def _picks(prepared: Prepared, options: Options) -> list[Pick]:
         letter = match[1].upper()
         if letter in options.letters and _is_option(text, low, match):
             picks.append(Pick(match.start(), match.end(), letter, "letter"))
-    lone = re.fullmatch(r"[\s\"'(]*(?:number |option )?([12])[\s\"').]*", low)
+    lone = re.fullmatch(r"[\s\"'(]*(?:number |option )?([12]|first|second|former|latter)[\s\"').]*", low)
     if lone is not None:
-        return [Pick(lone.start(1), lone.end(1), options.order[int(lone[1]) - 1], "number")]
+        return [Pick(lone.start(1), lone.end(1), options.order[_NUMBERS[lone[1]] - 1], "number")]
     for match in _NUMBERED.finditer(low):
         number = _NUMBERS[match["n"] or match["o"]]
         if number <= len(options.order):
@@ -193,7 +202,7 @@ def _picks(prepared: Prepared, options: Options) -> list[Pick]:
         left = low[max(0, pick.begin - 40) : pick.begin]
         if _REJECT_BEFORE.search(left) or _REJECT_AFTER.match(low, pick.end):
             pick.flaw = "rejected"
-        elif _THAN.search(left):
+        elif _THAN.search(left) or re.search(r"[<>]\s?$", left):
             pick.flaw = "compared"
         elif low[pick.end : pick.end + 4].lstrip(" .)\"'").startswith("?"):
             pick.flaw = "questioned"
@@ -254,21 +263,22 @@ def _comparison(low: str, inside: Sequence[Pick], options: Options, part: Span) 
         end = stop.start() if stop else part[1]
         after = [p for p in inside if match.end() <= p.begin < end]
         said_of = re.compile(r"\s?(?:one|duration|period|of the two|option|time|event)?\s?(?:\w+\s)?(?:is|was|:|=|would be|belongs to)\s?(?:the\s|my\s|your\s|option\s)?").match(low, match.end())
+        more = match["more"] is not None or match["gt"] is not None
         found: Pick | None
         if before and before[-1].flaw in (None, "rejected"):
             found = before[-1]
             # The option's own letter may stand before its words: "B. Duration 2 is longer".
             negated = re.search(r"\b(?:not|never|isn't|wasn't|n't)\s(?:\w+\s){0,2}$", low[found.end : match.start()]) is not None
-            flipped = (match["more"] is None) is options.wants_longer
+            flipped = (not more) is options.wants_longer
             if negated is not flipped:
                 found = _other(found, options, low) if two else None
             elif found.flaw == "rejected":
                 found = _other(found, options, low) if two else None
         elif after and said_of is not None and said_of.end() >= after[0].begin - 4 and after[0].flaw is None:
-            found = after[0] if (match["more"] is not None) is options.wants_longer else (_other(after[0], options, low) if two else None)
+            found = after[0] if more is options.wants_longer else (_other(after[0], options, low) if two else None)
         elif after and after[0].flaw == "compared" and two and not before:
             found = _other(after[0], options, low)
-            if (match["more"] is None) is options.wants_longer:
+            if (not more) is options.wants_longer:
                 found = after[0]
         else:
             found = None

@@ -13,7 +13,12 @@ from typing import Any, Generic, TypeVar
 
 from memgauge.grading.typed.prepare import Prepared, Span
 
-_STOP = re.compile(r"(?:[.!?;]+|…)[\"')\]]*(?=\s|$)|(?<=[^\x00-\x7f])[.!?;]|\n+")
+_STOP = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|\n+")
+_STOP_WIDE = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|(?<=[^\x00-\x7f])[.!?;]|\n+")
+_EXPLICIT_HINTS = (
+    "answer", "final", "guess", "estimate", "conclu", "verdict", "go with", "say", "choose", "pick", "settle", "antwo", "réponse", "respuesta",
+    "risposta", "resposta", "ответ", "відповідь", "答", "답",
+)  # fmt: skip
 _ABBREVIATED = re.compile(
     r"(?:\b(?:[ap]\.m|e\.g|i\.e|approx|ca|vs|mr|mrs|dr|st|etc|incl|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tues?"
     r"|wed|thurs?|fri|sat|sun|rs)|(?:^|\n)\s{0,8}\(?\d{1,2})\Z"
@@ -70,7 +75,7 @@ def sentences(low: str) -> list[Span]:
     """
     found: list[Span] = []
     begin = 0
-    for match in _STOP.finditer(low):
+    for match in (_STOP if low.isascii() else _STOP_WIDE).finditer(low):
         if match[0][0] == "." and len(match[0]) == 1 and _ABBREVIATED.search(low, max(begin, match.start() - 12), match.start()):
             continue
         if low[begin : match.end()].strip():
@@ -99,9 +104,12 @@ def segments(low: str, *, no_revises: bool = True) -> list[Span]:
 
 def explicit_ends(prepared: Prepared) -> list[int]:
     """Return where an answer that is named as such begins: boxes, answer tags, "the answer is"."""
-    ends = [match.end() for match in EXPLICIT.finditer(prepared.low)]
-    ends += [begin for begin, _ in prepared.boxes]
-    return sorted(ends)
+    if prepared.cues is None:
+        low = prepared.low
+        hinted = any(hint in low for hint in _EXPLICIT_HINTS)
+        ends = [match.end() for match in EXPLICIT.finditer(low)] if hinted else []
+        prepared.cues = sorted(ends + [begin for begin, _ in prepared.boxes])
+    return prepared.cues
 
 
 class Spanned:
@@ -128,6 +136,9 @@ def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequenc
     An explicit cue outranks a conclusion, and the last cue of the stronger kind counts. `mentions` are in order.
     """
     begin, end = span
+    named = [m for m in mentions if _NAMED_AFTER.match(prepared.low, m.end)]
+    if named:
+        return Chosen((named[-1],), "explicit answer")
     starts = [mention.begin for mention in mentions]
     ends = [at for at in explicit_ends(prepared) if begin <= at <= end]
     for rule, places in (("explicit answer", ends), ("conclusion", _conclusions(prepared.low, begin, end))):
@@ -138,6 +149,11 @@ def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequenc
             if led:
                 return Chosen(led, rule)
     return None
+
+
+_NAMED_AFTER = re.compile(
+    r"[\s\"')]{0,2}\s?(?:is|are|was|would be|must be|should be)\s(?:the|my)\s(?:final |correct |right |overall |best )?(?:answer|total|count|sum|choice|tally)\b(?!\s(?:to|of|for)\s(?:another|a different))"
+)
 
 
 def _conclusions(low: str, begin: int, end: int) -> list[int]:

@@ -45,11 +45,11 @@ def _pattern() -> re.Pattern[str]:
     year = r"(?:1[5-9]|2[01])\d\d|'\d\d"
     said = rf"(?:two thousand(?: and)?|nineteen|twenty)[ -](?:{CARDINAL})"
     return re.compile(
-        r"(?<![\d./-])(?P<y1>\d{4})\s?(?P<s1>[-/.])\s?(?P<m1>\d{1,2})\s?(?P=s1)\s?(?P<d1>\d{1,2})(?![\d])(?![/-]\d)"
+        r"(?<![\d./-])(?P<y1>\d{4})\s?(?P<s1>[-/._])\s?(?P<m1>\d{1,2})\s?(?P=s1)\s?(?P<d1>\d{1,2})(?![\d])(?![/-]\d)"
         r"|(?<![\d./-])(?P<a2>\d{1,2})\s?(?P<s2>[-/.])\s?(?P<b2>\d{1,2})\s?(?P=s2)\s?(?P<y2>\d{4}|\d\d)(?!\d)(?![/-]\d)"
         r"|(?P<y3>\d{4})\s?[年년]\s?(?P<m3>\d{1,2})\s?[月월]\s?(?P<d3>\d{1,2})(?:\s?[日号號일])?"
         r"|(?<![\d./-])(?P<y4>(?:19|20)\d\d)(?P<m4>0[1-9]|1[0-2])(?P<d4>[0-2]\d|3[01])(?:t\d{4,6}z?)?(?![\d])"
-        rf"|\b(?P<d5>{day})(?!\w)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})\b\.?(?:,|\s?-|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
+        rf"|\b(?P<d5>{day})(?!\d)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})(?![^\W\d_])\.?(?:,|\s?-|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
         rf"|\b(?P<m6>{month})\b\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|of\s|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
         rf"|\b(?P<y7>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s?(?P<m7>{month})\b\.?[\s-]?(?:the\s)?(?P<d7>{day})(?!\d)"
         rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b"
@@ -192,7 +192,10 @@ def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
     if len(gold) != 1 or len(gold[0].days) != 1:
         return UNREADABLE
     low = prepared.low
-    dates = [d for d in find_dates(low) if d.flaw not in ("rejected", "questioned")]
+    found = find_dates(low)
+    if found and found[-1].flaw == "questioned" and not low[found[-1].end :].strip(" ?.!)\"'\n"):
+        found[-1].flaw = None  # "maybe 2024/01/15?" is a hedged answer when nothing follows
+    dates = [d for d in found if d.flaw not in ("rejected", "questioned")]
     stops = sentences(low)
     for part in reversed(segments(low)):
         inside = [d for d in dates if part[0] <= d.begin < part[1]]

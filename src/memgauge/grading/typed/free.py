@@ -22,7 +22,7 @@ from memgauge.grading.typed.words import UNITS
 from memgauge.grading.typed.yesno import polarity, read_yes_no
 
 _WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*|[$€£¥%°#]")
-_SMALL = frozenset("a an the to of in on at by for from with is are was it its my your their his her our and or some this that these those".split())
+_SMALL = frozenset("a an the to of in on at by for from with is are was it its my your their his her our and or some this that these those dr mr mrs ms prof".split())
 _SPELLING = {
     "grey": "gray", "colour": "color", "colou": "color", "favourite": "favorite", "theatre": "theater", "centre": "center", "tyre": "tire", "pyjama": "pajama",
     "mum": "mom", "litre": "liter", "metre": "meter", "aluminium": "aluminum", "doughnut": "donut", "yoghurt": "yogurt", "whisky": "whiskey",
@@ -103,6 +103,8 @@ def read_free(prepared: Prepared, question: str, reference: str, old_answer: str
     chosen = good[-1]
     if gone is not None and gone[0] > chosen[1]:
         return refused(gone)
+    if olds and _joined(low, chosen, olds[-1]):
+        return nothing("two candidates", chosen)
     if olds and not _current(low, chosen, olds, part):
         return Reading("committed", False, "another value is said to be current", olds[-1])
     if _alternative(low, chosen, part):
@@ -122,6 +124,9 @@ def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
         return read_date(prepared, question, reference)
     if polarity(reference) is not None and not re.match(r"\s*(?:what|which|who|where|how)\b", question.lower()):
         return read_yes_no(prepared, question, reference)
+    clock = _TIME.fullmatch(low)
+    if clock is not None:
+        return _read_time(prepared, _minutes(clock))
     if low in ("none", "nothing", "never", "once", "twice", "half") or re.search(r"\d+:\d\d|\d\s?[ap]\.?m\b", low):
         return None
     number = reference_number(reference)
@@ -134,6 +139,35 @@ def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
     if any(c.isalpha() for c in reference[: number.begin]) or not (number.units or asked or asked_unit(question) or find_numbers(prepared.low)):
         return None
     return read_quantity(prepared, question, reference, counting=not number.units and not asked_unit(question))
+
+
+_TIME = re.compile(r"(?P<h>\d{1,2})(?::(?P<m>\d\d))(?::\d\d)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?|(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?\s?m\b\.?")
+
+
+def _minutes(match: re.Match[str]) -> frozenset[int]:
+    """Return the minutes after midnight that a time can mean: two where morning or afternoon is left out."""
+    hour, minute, half = int(match["h"] or match["h2"]), int(match["m"] or 0), match["half"] or match["half2"]
+    if hour > 24 or minute > 59:
+        return frozenset()
+    if half:
+        return frozenset({(hour % 12 + (12 if half == "p" else 0)) * 60 + minute})
+    return frozenset({hour * 60 + minute, (hour + 12) % 24 * 60 + minute} if hour <= 12 else {hour * 60 + minute})
+
+
+def _read_time(prepared: Prepared, gold: frozenset[int]) -> Reading:
+    low = prepared.low
+    found = [m for m in _TIME.finditer(low) if not _denied(low, m.span(), (0, len(low)))]
+    if not found:
+        gone = refusal_in(low, broad=True)
+        return refused(gone) if gone else nothing("no time of day")
+    ends = [at for at in explicit_ends(prepared) if any(m.start() >= at for m in found)]
+    led = [m for m in found if m.start() >= ends[-1]][:1] if ends else []
+    starts = revisions(low)
+    last = [m for m in found if not starts or m.start() >= starts[-1]] or found
+    chosen = led or last
+    if len({_minutes(m) for m in chosen}) > 1:
+        return nothing("two candidates", (chosen[0].start(), chosen[-1].end()))
+    return Reading("committed", bool(_minutes(chosen[-1]) & gold), "the time of day", chosen[-1].span())
 
 
 def _committed(prepared: Prepared, question: str, said: list[tuple[str, int, int]], wanted: _Wanted) -> Span:
@@ -216,6 +250,11 @@ def _close(word: str, other: str) -> bool:
 def _denied(low: str, place: Span, part: Span) -> bool:
     left = low[max(part[0], place[0] - 48) : place[0]]
     right = low[place[1] : min(part[1], place[1] + 48)]
+    if re.search(r"\banything but\s(?:the |a )?$", left):
+        return True
+    unsure = re.search(r"\b(?:whether|if)\b[^.!?;\n]{0,30}$", left)
+    if unsure is not None and refusal_in(low, part[0], place[0], broad=True) is not None:
+        return True
     if re.search(r"\b(?:not only|used to \w+ \w+ and now)\b[^.!?;]{0,24}$", left):
         return False
     if re.search(r"\b(?:now|currently|to|with|is)\s(?:the\s|a\s|an\s|your\s|my\s)?[\"']?$", left) and not re.search(r"\bnot\b[^.!?;,\n]{0,16}$|\b(?:used|prior|close) to\s[\"']?$|\bn't\b[^,.;]{0,16}$", left):
@@ -240,6 +279,12 @@ def _current(low: str, chosen: Span, olds: list[Span], part: Span) -> bool:
     )
 
 
+def _joined(low: str, place: Span, other: Span) -> bool:
+    """Say whether two values stand side by side and neither is marked as the current one."""
+    first, second = sorted((place, other))
+    return re.fullmatch(r"[\s\"')]{0,2}(?:,|&|/|and|as well as|,? and)[\s\"'(]{0,2}(?:the |a )?", low[first[1] : second[0]]) is not None
+
+
 def _alternative(low: str, place: Span, part: Span) -> bool:
     """Say whether the reference is only one of two candidates."""
     after = re.match(r"[\s\"')]{0,2},?\s?(?:or|/|or maybe|or perhaps|or possibly)\s(?!(?:so|rather|more)\b)\w", low[place[1] : min(part[1], place[1] + 24)])
@@ -251,7 +296,9 @@ def _longer_sign(text: str, place: Span, reference: str) -> bool:
     """Say whether a word in capitals stands inside a longer run of capitals."""
     after = re.match(r"\s([A-Z]{2,})\b", text[place[1] :][:40])
     before = re.search(r"\b([A-Z]{2,})\s$", text[max(0, place[0] - 40) : place[0]])
-    return bool((after or before) and text[place[0] : place[1]].isupper() and not text.isupper()) or bool(after and text.isupper() and text.strip(" .\"'") != reference)
+    return bool((after or before) and text[place[0] : place[1]].isupper() and not text.isupper()) or bool(
+        (after or before) and text.isupper() and len(text.split()) <= 3
+    )
 
 
 def _overtaken(low: str, chosen: Span, part: Span) -> bool:

@@ -12,22 +12,43 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 from memgauge.grading.typed.units import Unit, unit_names
-from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, TIMES, cardinal, decimal
+from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, SCALES, TENS, TIMES, UNITS, cardinal, decimal
 
 _MAX_DIGITS = 40
+_FIRST_WORDS = "|".join((*UNITS, *TENS, *SCALES))
 _VULGAR = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5)}
 _VULGAR |= {"⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8)}
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
     r"|dec(?:ember)?)"
 )
+# Small numbers in other languages, read where they are the whole answer.
+_FOREIGN = {
+    word: number
+    for line in (
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "zero um dois três quatro cinco seis sete oito nove dez onze doze",
+        "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
+        "零 一 二 三 四 五 六 七 八 九 十 十一 十二",
+    )
+    for number, word in enumerate(line.split())
+}
 _CIRCLED = {chr(0x2460 + i): i + 1 for i in range(20)} | {chr(0x2776 + i): i + 1 for i in range(10)}
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     prefixes = sorted((n for n, us in unit_names().items() if us[0].is_money and len(n) <= 4), key=len, reverse=True)
-    prefix = "|".join(re.escape(p) if not p[0].isalpha() else rf"(?<![^\W\d_]){re.escape(p)}" for p in prefixes)
+    signs, codes = [p for p in prefixes if not p[0].isalpha()], [p for p in prefixes if p[0].isalpha()]
+    letters = "".join(sorted({code[0] for code in codes}))
+    prefix = (
+        rf"{'|'.join(map(re.escape, signs))}"
+        rf"|(?=[{letters}])(?<![^\W\d_])(?:{'|'.join(map(re.escape, codes))})(?=\s?-?[\d.{''.join(_VULGAR)}])"
+    )
     vulgar = "".join(_VULGAR)
     digits = (
         r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,]*\d)|\d{1,3}(?:\.\d{3})+(?:,\d+)(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
@@ -40,7 +61,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:of\s)?{_MONTH}\b(?!\s(?:i|we|you|be|have)\b)|\d{{4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
         rf"|\b(?:in|since|during|until|year|late|early|mid|mid-)\s?(?:19|20)\d\d\b(?!\s?[%$€£]|,\d)|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
         rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
-        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
+        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<![\w)]\s)\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
         rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
         rf"|(?P<whole>\d{{1,9}})?\s?(?P<vulgar>[{vulgar}])|(?P<digits>{digits})|(?P<circled>[{''.join(_CIRCLED)}]))"
         r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
@@ -59,6 +80,12 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return number, suffix
 
 
+@cache
+def _hint() -> re.Pattern[str]:
+    words = "|".join((_FIRST_WORDS, "half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third"))
+    return re.compile(rf"[\d{''.join(_VULGAR)}{''.join(_CIRCLED)}]|\b(?:{words})\b")
+
+
 _SCALES = {"k": 1000, "thousand": 1000, "tsd": 1000, "hundred": 100, "dozen": 12, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7}
 _SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6) | {"bn": 10**9, "billion": 10**9, "trillion": 10**12}
 
@@ -69,18 +96,20 @@ _BEFORE = re.compile(
     r"|(?<!told me )(?<!told us )(?<!told you )(?<!told )(?<!talked )(?<!talking )(?<!mentioned )(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted )(?<!learned )about"
     r"|ungefähr|etwa|circa|environ|presque|alrededor de|aproximadamente|mindestens|höchstens|au moins|al menos)"
     r"|[~≈<>≤≥]=?|±)\s{0,2}$"
-    r"|(?P<reject>\b(?:not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without|minus the|n't (?:count(?:ing)?|own|have|be))"
+    r"|(?P<reject>\b(?:(?:down|up|reduced|increased|raised|lowered) from|previously|originally|formerly|used to be|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without|minus the|n't (?:count(?:ing)?|own|have|be))"
     r"(?:\s(?:just|only|be|the|a|the full|as|these|those|all|really|exactly|have))?)\s$"
     r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day|week|chapter|page|room|apartment|option|duration|part|question|"
     r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
     r"route|flight|size|highway|unit|suite|floor|type|model)\s|#)\(?)$"
+    r"|(?P<among>(?:^|[.!?;\n]\s{0,3})(?:out\s)?of\s(?:(?:the|your|my|these|those|all|a total of)\s){0,2})$"
     r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
 )
 _AFTER = re.compile(
     r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
     r"|approximately\b|minimum\b|maximum\b|max\b|min\b(?!\w)|give or take\b|odd\b|approx|(?:as|at) an? (?:estimate|minimum|maximum))"
 )
-_BETWEEN = re.compile(r"\s?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?")
+_WRONG = re.compile(r"[\"')]?\s(?:is|was|would be)\s(?:wrong|incorrect|false|a mistake|an error|mistaken|not (?:right|correct|it|the answer))\b")
+_BETWEEN = re.compile(r"\s?(?:[.…]{1,3}\s?)?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?")
 _OPERATOR_AFTER = re.compile(r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])")
 _OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
 _WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
@@ -120,13 +149,22 @@ def find_numbers(low: str) -> list[Number]:
     number, suffix = _patterns()
     found: list[Number] = []
     at = 0
-    while (match := number.search(low, at)) is not None:
+    # The big pattern is tried only around what can begin a number; what it needs on the left is at most a short word.
+    while (hint := _hint().search(low, at)) is not None:
+        match = number.search(low, max(at, hint.start() - 12))
+        if match is None:
+            break
         at = match.end()
         if match["date"] or match["code"]:
             continue
         item, at = _read(match, low, suffix)
         if item is not None:
             found.append(item)
+    if not found:
+        word = low.strip(" .!\n\"'")
+        if word in _FOREIGN:
+            begin = low.index(word)
+            return [Number(begin, begin + len(word), (Fraction(_FOREIGN[word]),))]
     _flag(low, found)
     return _join_units(low, found)
 
@@ -256,8 +294,10 @@ def _flag(low: str, found: list[Number]) -> None:
                 item.flaw = "rejected"
             elif before["label"] and not item.units and item.kind == "plain":
                 item.kind = "label"
-            elif before["outof"]:
+            elif before["outof"] or before["among"] is not None:
                 item.kind = "outof"
+        if _WRONG.match(low, item.end):
+            item.flaw = "rejected"
         if _AFTER.match(low, item.end):
             item.flaw = item.flaw or "bound"
         if low[item.end : item.end + 12].lstrip(" .)*\"'").startswith("?") or _asked(low, item):

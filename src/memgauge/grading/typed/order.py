@@ -78,8 +78,11 @@ def read_order(prepared: Prepared, question: str, reference: str) -> Reading:
             gone = refusal_in(low, span[1], part[1])
             if gone is not None and rule != "explicit answer" and re.search(r"\b(?:insufficient|cannot be determined)\b", low[gone[0] : gone[1] + 16]):
                 return refused(gone)
-            if re.match(r"\s?[)\]]?\s?(?:or|/|,? or)\s?[(\[]?\d", low[span[1] : span[1] + 8]):
+            after, before = low[span[1] : span[1] + 8], low[max(0, span[0] - 14) : span[0]]
+            if re.match(r"[)\]\s]{0,3},?\s?or\s", after) or re.search(r"\bor\s[(\[]?$", before) or re.search(r"\bor\b", low[span[0] : span[1]]):
                 return nothing("two candidates", span)
+            if re.search(r"\b(?:not|isn't|rather than|instead of)\s[(\[\"']?$", before):
+                return nothing("a rejected order", span)
             return Reading("committed", order == gold, rule, span)
         gone = refusal_in(low, *part)
         if gone is not None:
@@ -93,6 +96,10 @@ def _plain(prepared: Prepared) -> str:
     text = prepared.text
     for match in _NOISE.finditer(prepared.low):
         text = text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]
+    marks = list(re.finditer(r"(?:^|(?<=\n))\s{0,8}(\d{1,2})[.):](?=[^\n]*[\s(\[#](?:\d{1,2}|[A-J])(?![\w.]))", text))
+    if len(marks) > 1 and [m[1] for m in marks] == [str(n + 1) for n in range(len(marks))]:
+        for match in marks:  # the numbers of lines whose items have indices of their own
+            text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
     if any(c in _CIRCLED for c in text):
         text = "".join(_CIRCLED[c] if c in _CIRCLED and len(_CIRCLED[c]) == 1 else c for c in text)
     return text
@@ -147,9 +154,10 @@ def _in_part(
     items = _items(text, part, gold)
     if tight and (len(tight[-1][0]) >= len(gold) or len(tight[-1][0]) == len(items)):
         return (*tight[-1], "tuple")
-    glued = re.fullmatch(r"\s*(\d{2,9}|[A-Ja-j]{2,9})[\s.]*", text[part[0] : part[1]])
-    if glued and len(glued[1]) == len(gold) and len(set(glued[1].upper())) == len(gold) and set(glued[1].upper()) <= set(gold):
-        return tuple(glued[1].upper()), (part[0] + glued.start(1), part[0] + glued.end(1)), "tuple"
+    glued = re.fullmatch(r"[\s(]*((?:\d\.?){2,9}|[A-Ja-j]{2,9})[\s.)]*", text[part[0] : part[1]])
+    joined = glued[1].replace(".", "").upper() if glued else ""
+    if glued and len(joined) == len(gold) == len(set(joined)) and set(joined) <= set(gold):
+        return tuple(joined), (part[0] + glued.start(1), part[0] + glued.end(1)), "tuple"
     names = [n for n in _named(low, events) if part[0] <= n[0] < part[1]] if events.labels else []
     if len(items) >= len(gold) and not _counts_up(text, part, items, names):
         order = tuple(item[1] for item in items)
@@ -161,8 +169,7 @@ def _in_part(
         if name[1] not in {n[1] for n in named}:
             named.append(name)
     if len(named) == len(gold) and len(names) == len(named):
-        joined = _swapped(low, named)
-        return joined, (named[0][0], named[-1][2]), "events named in order"
+        return _arranged(low, named), (named[0][0], named[-1][2]), "events named in order"
     if len(names) == 2 * len(gold) and len({n[1] for n in names[len(gold) :]}) == len(gold):
         return tuple(n[1] for n in names[len(gold) :]), (names[len(gold)][0], names[-1][2]), "events named in order"
     if items:
@@ -172,11 +179,46 @@ def _in_part(
     return None
 
 
-def _swapped(low: str, named: list[tuple[int, str, int]]) -> Order:
-    """Turn "X after Y" around where two events are joined so."""
+_RANKS = (
+    (0, re.compile(r"\b(?:first|earliest|initially|started it|at the beginning)\b")),
+    (1, re.compile(r"\b(?:second|in between|in the middle|middle|between the two|next)\b")),
+    (2, re.compile(r"\bthird\b")),
+    (9, re.compile(r"\b(?:last|latest|final|finally|most recent|at the end)\b")),
+)
+
+
+def _arranged(low: str, named: list[tuple[int, str, int]]) -> Order:
+    """Return the order of events that are each named once: as they stand, unless "after" or "was last" says otherwise."""
     order = [n[1] for n in named]
-    if len(named) == 2 and re.search(r"\b(?:after|following|later than|preceded by)\b", low[named[0][2] : named[1][0]]):
-        order.reverse()
+    ranks = []
+    for i, (_, label, end) in enumerate(named):
+        stop = named[i + 1][0] if i + 1 < len(named) else len(low)
+        said = re.match(r"[^.;,\n]{0,60}", low[end:stop])
+        rank = next((r for r, pattern in _RANKS if said and re.search(r"\b(?:is|was|were|came|comes)\b", said[0]) and pattern.search(said[0])), None)
+        ranks.append((rank, label))
+    if all(rank is not None for rank, _ in ranks) and len({rank for rank, _ in ranks}) == len(ranks):
+        return tuple(label for _, label in sorted(ranks, key=lambda item: (item[0] or 0)))
+    before: set[tuple[str, str]] = set()
+    subject = named[0][1]
+    for previous, this in zip(named, named[1:], strict=False):
+        gap = low[previous[2] : this[0]]
+        if re.search(r"[.;]", gap):
+            subject = this[1]
+        elif re.search(r"\b(?:after|following|later than|preceded by)\b", gap):
+            before.add((this[1], subject))
+        elif re.search(r"\b(?:before|prior to|earlier than|followed by)\b", gap):
+            before.add((subject, this[1]))
+            subject = subject if re.search(r"\band\b", gap) else this[1]
+    if before and len(before) == len(named) - 1:
+        firsts = [label for label in order if not any(pair[1] == label for pair in before)]
+        arranged = []
+        while firsts and len(arranged) < len(order):
+            arranged.append(firsts[0])
+            before = {pair for pair in before if pair[0] != arranged[-1]}
+            firsts = [label for label in order if label not in arranged and not any(pair[1] == label for pair in before)]
+            if len(firsts) > 1:
+                return tuple(order)
+        return tuple(arranged) if len(arranged) == len(order) else tuple(order)
     return tuple(order)
 
 
@@ -237,8 +279,9 @@ def _items(text: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
         found.append((part[0] + match.start(1), label, part[0] + match.end(1)))
     if not found and gold[0].isdigit():
         words = {word: str(n) for word, n in UNITS.items() if 0 < n < 11}
-        for match in re.finditer(r"\b(?:event|number|item|option)\s(" + "|".join(words) + r")\b", text.lower()[part[0] : part[1]]):
+        for match in re.finditer(r"\b(" + "|".join(words) + r")\b", text.lower()[part[0] : part[1]]):
             found.append((part[0] + match.start(1), words[match[1]], part[0] + match.end(1)))
+        found = found if len(found) == len(gold) else []
     return found
 
 

@@ -39,6 +39,8 @@ class Prepared:
     low: str = ""
     boxes: list[Span] = field(default_factory=list)
     """Stretches of `text` that were in a box or an answer tag: explicit answers."""
+    cues: list[int] | None = None
+    """Kept by `cues.explicit_ends`."""
     index: list[int] | None = None
     """Raw position of each character of `text`, None where they are equal plus `shift`."""
     shift: int = 0
@@ -70,7 +72,7 @@ _SPEAKER = re.compile(r"\s*\[?Assistant\]?\s?:", re.IGNORECASE)
 _HIDDEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufe0e\ufe0f]+")
 _STRUCK = re.compile(r"~~[^~\n]{1,400}~~|<(?:s|del|strike)>[^<\n]{1,400}</(?:s|del|strike)>")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}")
-_LATEX_MARK = re.compile(r"\\(?=[$%#&_{}])|\\[,;:! ]|\\[()\[\]]|\\(?:left|right|quad|,)(?![a-z])|\{(?=,\})|(?<=,)\}")
+_LATEX_MARK = re.compile(r"\\(?=[$%#&_{}/])|\\[,;:! ]|\\[()\[\]]|\\(?:left|right|quad|,)(?![a-z])|\{(?=,\})|(?<=,)\}")
 _ARROW = re.compile(r"\\(?:to|rightarrow|Rightarrow|longrightarrow|implies)(?![a-z])")
 _MACRO = re.compile(r"\\(boxed|fbox|text|textbf|textit|mathrm|mathbf|mathit|emph|underline)\s?\{")
 _MATH = re.compile(r"\$\$?(?=\S)([^$\n]{0,80}?[^$\s])\$\$?(?!\d)")
@@ -209,7 +211,7 @@ def _clean(raw: str, begin: int, end: int) -> Prepared:
     low = edit.text.lower()
     if len(low) != len(edit.text):  # a few capitals have lower-case forms of two characters
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in edit.text)
-    return Prepared("ok", edit.text, low, boxes, edit.index, edit.shift)
+    return Prepared("ok", edit.text, low, boxes, index=edit.index, shift=edit.shift)
 
 
 def _strip_marks(edit: _Editor) -> None:
@@ -239,7 +241,8 @@ def _strip_marks(edit: _Editor) -> None:
         _macros(edit)
     if text.count("$") > 1:
         edit.sub(_MATH, lambda m: m[1])
-    edit.sub(_MARK)
+    if any(mark in text for mark in "*_`#"):
+        edit.sub(_MARK)
     if "_" in text:
         edit.sub(_ITALIC)
 

@@ -85,7 +85,10 @@ def read_quantity(prepared: Prepared, question: str, reference: str, *, counting
     if gold is None:
         return UNREADABLE
     wanted = gold.units or asked_unit(question)
-    numbers = [n for n in find_numbers(prepared.low) if n.usable]
+    found = find_numbers(prepared.low)
+    if found and found[-1].flaw == "questioned" and not prepared.low[found[-1].end :].strip(" ?.!)\"'\n"):
+        found[-1].flaw = None  # "maybe 3?" is a hedged answer when nothing follows
+    numbers = [n for n in found if n.usable]
     numbers = _typed(numbers, wanted, counting=counting)
     numbers = sorted([n for n in numbers if n.kind != "zero"] + _zeros(prepared.low, question, numbers), key=lambda n: n.begin)
     stops = sentences(prepared.low)
@@ -258,6 +261,9 @@ def _total(low: str, mentions: Sequence[Number]) -> Number | None:
             copula = re.search(r"\b(?:is|was|are|were|of|to|=|:)\s?\S{0,2}$", low[cue.end() : number.begin])
             later = mentions[i + 1] if i + 1 < len(mentions) else None
             gap = low[number.end : later.begin] if later is not None else "."
+            rest = low[number.end : mentions[-1].begin]
+            if copula and copula[0].startswith("of") and re.search(r"(?:\b(?:is|was|equals|gives|makes|are|comes to)|=)\s?\S?$", rest):
+                continue  # "the sum of $95 and $140 is $235"
             if copula or not re.search(r"\b(?:is|was|are|were|to|=)\s?\S?$", gap) or len(gap) > 40:
                 found = number
                 at = number.end
@@ -283,9 +289,10 @@ def _pick(
         return named, "the total"
     if len({(n.values[0], n.units) for n in plain}) == 1:
         return plain[-1], "the only value"
-    if len(plain) > 2 and sum(n.values[0] for n in plain[:-1]) == plain[-1].values[0]:
+    apart = len(plain) > 2 and re.search(r"[a-z]", low[plain[-2].end : plain[-1].begin])
+    if apart and sum(n.values[0] for n in plain[:-1]) == plain[-1].values[0]:
         return plain[-1], "the sum of the others"
-    if len(plain) > 2 and sum(n.values[0] for n in plain[1:]) == plain[0].values[0]:
+    if apart and sum(n.values[0] for n in plain[1:]) == plain[0].values[0]:
         return plain[0], "the sum of the others"
     current = [n for n in plain if _NOW.search(_clause_of(low, n, part))]
     if current and len({n.values[0] for n in current}) == 1:
@@ -294,9 +301,7 @@ def _pick(
     leads = lead is not None and lead.end() >= plain[0].begin
     leads = leads and not _LISTED.fullmatch(low[plain[0].end : plain[1].begin])
     if counting and not (leads and re.match(r"\s?(?:$|[.,:;(!\n—-])", low[plain[0].end :])):
-        nouns = _nouns(question)
-        ends = [n.begin for n in plain[1:]] + [len(low)]
-        matched = [n for n, end in zip(plain, ends, strict=True) if _followed(low, n, end, nouns)]
+        matched = _counting(low, plain, _nouns(question))
         if len({n.values[0] for n in matched}) == 1:
             return matched[-1], "counts what is asked"
     if leads or plain[0].flaw == "range":
@@ -320,6 +325,15 @@ def _clause_of(low: str, number: Number, part: Span) -> str:
 _EDGE = re.compile(r"[,;:!?\n]|\.(?!\d)|\b(?:but|and|while|then)\b")
 
 
-def _followed(low: str, number: Number, end: int, nouns: frozenset[str]) -> bool:
-    words = re.findall(r"[a-z-]+", low[number.end : min(end, number.end + 48)])[:4]
-    return bool(words) and (words[:2] == ["of", "them"] or any(stem(word) in nouns for word in words))
+def _counting(low: str, plain: Sequence[Number], nouns: frozenset[str]) -> list[Number]:
+    """Return the numbers whose next words are closest to what is asked ("3 educational games and 2 other games")."""
+    scores: list[int] = []
+    for i, number in enumerate(plain):
+        end = plain[i + 1].begin if i + 1 < len(plain) else len(low)
+        words = [stem(word) for word in re.findall(r"[a-z]+", low[number.end : min(end, number.end + 48)])[:4]]
+        score = len(set(words) & nouns)
+        if words[:1] == ["of"] and words[1:2] and words[1] in ("which", "those", "these", "them", "whom"):
+            score += max(1, scores[-1] if scores else 1)  # "5 board games, 3 of which are educational"
+        scores.append(score)
+    best = max(scores, default=0)
+    return [n for n, score in zip(plain, scores, strict=True) if score == best] if best else []

@@ -14,7 +14,7 @@ from importlib.resources import files
 from memgauge.grading.typed.prepare import Span
 
 _NOT = (
-    r"(?:\b(?:not|never|cannot|cant|nor|neither|nowhere|nothing|without|unable|no|dont|doesnt|didnt|isnt|wasnt|hasnt|havent|couldnt"
+    r"(?:\b(?:not|never|cannot|cant|nor|neither|nowhere|nothing|without|unable|no(?![,.!:])|dont|doesnt|didnt|isnt|wasnt|hasnt|havent|couldnt"
     r"|fails? to|failed to|impossible|difficult|hard|lacks?|lacking|no one|nobody|none)\b|n't\b)"
 )
 # No digit in the gap, and no "as": "not 4, as I said" takes a number back and refuses nothing.
@@ -36,7 +36,10 @@ _PHRASES = (
     rf"\b{_INFO}\b[^.!?;\n\d]{{0,40}}?\b(?:is|are|was|were|remains?|seems?|appears?)\b[^.!?;\n\d]{{0,20}}?"
     r"\b(?:missing|absent|lacking|unavailable|unknown|unclear|insufficient|inadequate|incomplete|limited)\b",
     r"\b(?:unknown|unspecified|unclear|undetermined|indetermina\w+|unanswerable|unavailable|undisclosed|unmentioned|unstated"
-    r"|undocumented|unrecorded|unidentifiable|unknowable|inconclusive|omitted)\b",
+    r"|undocumented|unrecorded|unidentifiable|unknowable|inconclusive|omitted|undefined|unsaid|untold|unanswered|unreadable|illegible|indiscernible|unreported|unlisted|unshared"
+    r"|unrevealed|indistinct)\b",
+    r"\b(?:need|needs|require|requires) (?:some )?(?:more|additional|further) (?:information|info|details?|context|specifics|data)\b"
+    r"|\brather not (?:guess|say|speculate|answer)\b|\bafraid not\b|\b(?:'d|would) need to (?:see|check|look|know|have|read)\b",
     r"\bnot[_ -]mentioned\b|\bn/a\b|\bno (?:idea|clue|answer|mention|way to (?:know|tell|say))\b|\bdunno\b|\bidk\b|\bbeats me\b"
     r"|\bwho knows\b|\bmystery to me\b|\b(?:your|anyone's) guess\b|\bsilent (?:on|about|regarding)\b|\bomits?\b|\bleft out\b",
     r"\b(?:i|i'll|i'd|we) (?:\w+ )?(?:have to |must |will |would |need to |'ll )?(?:abstain|pass on|decline|refrain)\b|\bi pass\b"
@@ -51,6 +54,10 @@ _PHRASES = (
 _BROAD = (
     rf"{_NOT}{_GAP}\b(?:contain\w*|includ\w+|show|shows|shown|list|lists|display\w*|appear\w*|present|give|gives|have|has|had|record"
     r"|depict\w*|featur\w*|report\w*|ever|anything|anywhere|any)\b",
+    r"\b(?:missing|absent) from\b|\btoo (?:blurry|blurred|dark|small|faint|far|unclear|pixelated|grainy|fuzzy|low)\b",
+    r"(?:\bnot|n't) (?:there|here|in (?:the|our|this|any|these|those|my)\s\w+)\b",
+    r"\b(?:can't|cannot|can not|could not|couldn't|unable to|not able to|not in a position to|won't|will not)\s(?!be (?:wrong|anything|anyone)|help but|deny|wait)\w+",
+    r"\bno (?:such|relevant|corresponding|matching)\b|\b(?:nothing|nowhere|no answer)\b[^.!?;\n]{0,30}\b(?:chats?|conversations?|history|sessions?|messages?|photos?|records?|there|found)\b",
     r"\bnothing (?:about|on|regarding|concerning|of the kind|of that)\b",
 )
 _STRONG_RE = re.compile("|".join((*_PHRASES, rf"{_NOT}{_GAP}{_TELL}")))
@@ -66,7 +73,7 @@ WEAK = re.compile(
 """Doubt about one's own answer: it refuses where nothing is answered, and takes no answer back."""
 _QUICK = re.compile(
     r"n't|\bno|not|never|cannot|cant|un|in|lack|missing|absen|limited|too little|n/a|idk|who knows|mystery|guess|silent|omit|left out"
-    r"|abstain|pass|declin|refrain|refus|impossible|fail|hard|difficult|without|dont|require|need|specul"
+    r"|beats|need|requir|illeg|indist|indisc|rather not|won't|too |abstain|pass|declin|refrain|refus|impossible|fail|hard|difficult|without|dont|require|need|specul"
 )
 
 
@@ -80,7 +87,7 @@ _FOREIGN_HINT = re.compile(
     r"[^\x00-\x7f]|\b(?:nicht|kein|keine|pas|aucune?|jamais|no se|no hay|no lo|nunca|ningun|non|mai|nessun\w*|nao|niet|geen|nooit"
     r"|inte|aldrig|ikke|ei|nie|brak|nu|nem|nincs|belirtilm\w*|bilm\w*|bilgi|tidak|belum|inconnue?|impossible de|desconocid\w*|unbekannt"
     r"|onbekend|onvoldoende|insuf\w+|otill\w+|unzu\w+|sconosciut\w+|riitt\w+|nezn\w+|neuv\w+|nescio|informaz\w+|dati|datos|dados"
-    r"|ukendt|ukjent|informac\w+|erw\w+|sin|sem|senza|zonder|ohne|impos\w+|falta\w*|tak|fehlen|elegtelen|no)\b"
+    r"|ukendt|ukjent|informac\w+|erw\w+|sin|sem|senza|zonder|ohne|impos\w+|falta\w*|tak|fehlen|elegtelen|no|nije|nisu|nema|ni|ne|nedovoljno|hindi|walang|wala|haijatajwa|haikutajwa|sijui|hakuna|taarifa|nav|nezinu|nepietiek|ez|ekki|engar)\b"
 )
 
 

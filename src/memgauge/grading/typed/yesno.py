@@ -21,7 +21,7 @@ _NO = (
 )
 _IDIOM = re.compile(
     r"\bno (?:doubt|question|problem|worries|wonder|matter|mistake)(?: about (?:it|that))?\b|\bwithout (?:a |any )?(?:doubt|question)\b|\byes[ -]?(?:or|/|and)[ -]?no\b(?:\s?(?:question|answer))?\??"
-    r"|\byes/no\b|\bnot (?:only|just)\b|\bno longer\b|\bno one\b|\bno matter\b|\bwhether (?:yes|or) (?:or )?no\b|\bif (?:yes|no|so)\b|\btrue or false\b|\bnot wrong\b|\bif not\b"
+    r"|\byes/no\b|\bnot (?:only|just)\b|\bno longer\b|\bno one\b|\bno matter\b|\bwhether (?:yes|or) (?:or )?no\b|\bif (?:yes|no|so)\b|\btrue or false\b|\bnot wrong\b|\bif not\b|\bto say (?:yes|no)\b"
 )
 # "No" before a noun is a determiner: only what can begin a clause, or nothing, may follow the answer.
 _FOLLOW = (
@@ -46,7 +46,7 @@ _DIFFERENT = (
 )
 _SIGNAL = re.compile(rf"\b(?:(?P<same>{_SAME})|(?P<diff>{_DIFFERENT}))\b")
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|no|neither|nor|cannot|hardly|without|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|can't|fail(?:s|ed)? to|far from|nothing)\b|n't\b)(?![^.!?;]{0,60}\b(?:but|are|is|yet)\b)[^.!?;\n]{0,40}$"
+    r"(?:\b(?:not|never|no|neither|nor|cannot|hardly|without|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|can't|fail(?:s|ed)? to|far from|nothing|unlikely|doubt(?:ful)?(?: that| if)?|hardly)\b|n't\b)(?![^.!?;]{0,60}\b(?:but|yet)\b)[^.!?;,\n]{0,40}$"
 )
 _ECHO = re.compile(
     r"(?:^|[.!?;:,…—\n(\"'])\s{0,3}(?:(?:yes|no|well|so|and|but|indeed|i think|i believe|actually|in fact)[,:]?\s){0,2}"
@@ -54,7 +54,7 @@ _ECHO = re.compile(
     r"|(?P<neg>(?:is|are|was|were|do|does|did|have|has|had|can|could|will|would|should)(?:n't|\snot)|cannot|'re not|'s not|isn't|aren't))(?: at all)?\s{0,2}(?=$|[.,;:!)\n—])"
 )
 _SUBORDINATE = re.compile(r"\b(?:although|though|even though|while|whereas|despite|even if)\b[^.!?;\n]{0,160}?(?:,|$|(?=[.!?;\n]))")
-_MODAL = re.compile(r"\b(?:might|may|could|possibly|perhaps|maybe|if|whether|unclear|would have to)\b[^.!?;\n]{0,40}$")
+_MODAL = re.compile(r"\b(?:might|(?<!in )(?<!of )(?<!last )may(?=\s[a-z])|could|possibly|perhaps|maybe|if|whether|unclear|would have to)\b[^.!?;\n]{0,40}$")
 _FLIPS = 3
 
 
@@ -138,8 +138,18 @@ def _against(low: str, said: Said, part: Span) -> Span | None:
     return gone if re.search(r"\b(?:insufficient|cannot be (?:determined|answered)|unanswerable)\b", low[gone[0] : gone[1] + 20]) else None
 
 
+# What says yes or no only where it is a whole clause.
+_WHOLE = re.compile(
+    r"(?:^|[.!?;,:—\n]\s{0,3})[\"'(]?(?:(?P<yes>y|ok|okay|sure|right|(?:that|this|it)(?:'s| is) (?:right|so|the case)|(?:most |very |quite |highly )?(?:likely|probably)|i (?:do )?(?:think|believe|guess|suppose) so"
+    r"|it (?:seems|appears|looks) (?:so|that way)|sì|undoubtedly|you bet|by all means|naturally)"
+    r"|(?P<no>n|(?:very |highly |most )?unlikely|(?:probably|most likely|likely|certainly|surely|clearly|apparently|of course|i think|i believe|i'm afraid) not|not (?:really|likely|quite|so|the case|true|correct|right)|never|no way"
+    r"|i (?:don't|do not) (?:think|believe) (?:so|it)|i doubt (?:it|that)|it (?:doesn't|does not) (?:seem|appear|look) (?:so|that way)|(?:that|this|it)(?:'s| is) not (?:so|true|right|correct|the case)|hardly))"
+    r"(?=[\"')]?\s{0,2}(?:$|[.!;,:—\n]))"
+)
+
+
 def _words(low: str) -> list[Said]:
-    found = []
+    found = [Said(m.start(m.lastgroup or 0), m.end(), m["yes"] is not None) for m in _WHOLE.finditer(low)]
     for match in _TOKEN.finditer(low):
         yes = match["yes"] is not None or match["cjk_yes"] is not None
         if (match["yes"] or match["no"]) and _LOOSE.match(match[0]):
@@ -154,8 +164,9 @@ def _words(low: str) -> list[Said]:
             continue
         if low[match.end() : match.end() + 3].lstrip(" \"'").startswith("?"):
             continue
-        found.append(Said(match.start(), match.end(), yes))
-    return found
+        if not any(said.begin <= match.start() < said.end for said in found):
+            found.append(Said(match.start(), match.end(), yes))
+    return sorted(found, key=lambda said: said.begin)
 
 
 @lru_cache(maxsize=4096)
@@ -211,7 +222,8 @@ def _predicate(plain: str, question: str, begin: int) -> list[Said]:
     for match in re.finditer(r"[^.!?;\n,]+", plain[begin:]):
         clause = match[0]
         words = {_irregular(stem(w)) for w in re.findall(r"[a-z]+", clause)}
-        if not wanted or len(words & wanted) * 2 < min(len(wanted), 4) or _MODAL.search(clause):
+        short = bool(words & {"it", "them", "that", "so"}) and len(clause.split()) <= 5 and bool(words & wanted)
+        if not (short or (wanted and len(words & wanted) * 2 >= min(len(wanted), 4))) or _MODAL.search(clause):
             continue
         negated = re.search(r"\b(?:not|never|no|neither|nor|cannot|none)\b|n't\b", clause) is not None
         found.append(Said(begin + match.start(), begin + match.end(), not negated, word=False))

@@ -192,8 +192,7 @@ def _state_chart(group: Group, labels: Labels) -> Chart:
         caption += (
             " Solid line: the best known scheme of that size, in closed form; dashed: the converse, which no state of "
             "that size can pass. Both are averages over max-entropy streams with uniform negatives and are drawn only "
-            "there. A system above the dashed line is there by chance, or knows more than its state holds, as an oracle "
-            "does."
+            "there. A system above the dashed line is there by chance, or knows more than its state holds (an oracle)."
         )
     return Chart(
         name=f"accuracy-state-{group.slug}",

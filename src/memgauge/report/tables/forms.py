@@ -40,7 +40,7 @@ def level(estimate: Row | None) -> Cell:
 
 def _estimate(estimate: Row | None, form: Callable[[float | None], str]) -> Cell:
     if estimate is None or estimate["value"] is None:
-        return Cell(NONE, title=estimate["note"] if estimate else None)
+        return Cell(NONE, title=estimate.get("note") if estimate else None)
     low, high = estimate["low"], estimate["high"]
     detail = "" if low is None or high is None else f"[{form(low)}, {form(high)}]"
     return Cell(form(estimate["value"]), detail=detail, sort=estimate["value"])

@@ -155,7 +155,8 @@ def compression_table(group: Group) -> Table:
             ]
         )
     columns = ["system", "split", "L", "Comp (points)", "Comp, balanced", "excess", "window W (symbols)",
-               "Comp of the window", "equal accuracy (%)", "FLOPs, max", "FLOPs, regular", "FLOPs ratio", "notes"]  # fmt: skip
+               "Comp of the window", "equal accuracy (%)", "FLOPs, max", "FLOPs, regular", "FLOPs ratio",
+               "notes"]  # fmt: skip
     return compact(Table(columns, lines, caption=group.title, headings=2, wordy=1))
 
 

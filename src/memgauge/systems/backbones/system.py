@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
 from memgauge.costs import backbone_cost
-from memgauge.costs.backbones import LAYERS
+from memgauge.costs.backbones import BACKBONES, LAYERS
 from memgauge.errors import InputError
+from memgauge.streams.queries import LARGEST
 from memgauge.streams.words import ALPHABET
 from memgauge.system import BatchAnswers, SymbolBatch
-from memgauge.systems.backbones.base import state_bits
-from memgauge.systems.backbones.checkpoint import load_backbone, weights_hash
-from memgauge.systems.backbones.model import SLOTS, right_align
+from memgauge.systems.backbones import need_torch
 
 AT_ONCE = 1 << 16
 """At most so many symbols are prefilled at once, whatever the lengths."""
@@ -40,12 +38,20 @@ class BackboneSystem:
     def __post_init__(self) -> None:
         if self.device not in ("cpu", "cuda", "auto"):
             raise InputError(f"backbone: device is {self.device!r}; choose cpu, cuda or auto")
+        need_torch()
+        import torch
+
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError("backbone: device is cuda, and torch finds no CUDA device")
         _ = self._loaded  # what is wrong with the folder is said at once
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
+        """The model and its recipe."""
+        import torch
+
+        from memgauge.systems.backbones.checkpoint import load_backbone
+
         device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         return load_backbone(Path(self.path), device)
 
@@ -58,12 +64,14 @@ class BackboneSystem:
     @cached_property
     def identity(self) -> str:
         """What the answers depend on: the weights."""
+        from memgauge.systems.backbones.checkpoint import weights_hash
+
         return f"backbone:sha256={weights_hash(Path(self.path))}"
 
     def read_batch(self, batch: SymbolBatch) -> BatchAnswers:
         """Prefill the streams and answer their questions. Raises `InputError` for candidates of over 6 symbols."""
-        if int(batch.candidate_lengths.max(initial=1)) > SLOTS:
-            raise InputError(f"backbones read candidates of up to {SLOTS} symbols")
+        if int(batch.candidate_lengths.max(initial=1)) > LARGEST:
+            raise InputError(f"backbones read candidates of up to {LARGEST} symbols")
         if int(batch.symbols.max(initial=0)) >= ALPHABET or int(batch.candidates.max(initial=0)) >= ALPHABET:
             raise InputError(f"backbones read symbols below {ALPHABET}")
         episodes, length = batch.symbols.shape
@@ -84,21 +92,26 @@ class BackboneSystem:
             state_bits=np.full(episodes, bits, np.int64),
         )
 
-    @torch.no_grad()
     def _answer(self, batch: SymbolBatch, rows: slice) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int]:
         """Return softmax shares [e, Q, 2] of some episodes, and the state bits of one."""
+        import torch
+
+        from memgauge.systems.backbones.base import state_bits
+        from memgauge.systems.backbones.model import right_align
+
         model, _ = self._loaded
         device = next(model.parameters()).device
         symbols = torch.from_numpy(batch.symbols[rows].astype(np.int64)).to(device)
         candidates = torch.from_numpy(batch.candidates[rows].astype(np.int64))
         lengths = torch.from_numpy(batch.candidate_lengths[rows].astype(np.int64))
-        states = model.prefill(symbols)
-        logits = model.read(right_align(candidates, lengths).to(device), states)
+        with torch.no_grad():
+            states = model.prefill(symbols)
+            logits = model.read(right_align(candidates, lengths).to(device), states)
         return logits.double().softmax(-1).cpu().numpy(), state_bits(states)
 
     def _costs(self, length: int) -> tuple[int | None, int | None]:
         model = self._loaded[1].model
-        if model.layers != LAYERS or model.options:
+        if model.backbone not in BACKBONES or model.layers != LAYERS or model.options:
             return None, None
         cost = backbone_cost(model.backbone, model.width, length)
         return cost.F_write, cost.F_read

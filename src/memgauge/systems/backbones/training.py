@@ -197,14 +197,15 @@ class _Run:
             except ImportError as error:
                 raise InputError("--tensorboard needs the package tensorboard: pip install tensorboard") from error
             self.board = SummaryWriter(str(self.folder / "tensorboard"), purge_step=self.loop.step + 1)
-        with path.open("w", newline="") as file:
-            self.writer = csv.writer(file)
-            self.writer.writerows([list(COLUMNS), *kept])
-            file.flush()
-            self.file = file
-            yield
-        if self.board is not None:
-            self.board.close()
+        try:
+            with path.open("w", newline="") as file:
+                self.file, self.writer = file, csv.writer(file)
+                self.writer.writerows([list(COLUMNS), *kept])
+                file.flush()
+                yield
+        finally:
+            if self.board is not None:
+                self.board.close()
 
     def go(self, asked_to_stop: threading.Event) -> Reason:
         """Run steps until something ends the training."""
