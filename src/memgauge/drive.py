@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memgauge.episode import ARMS, Episode, Query, Question, SymbolArray
 from memgauge.errors import InputError, RunStoppedError
+from memgauge.grading.answers import not_a_count
 from memgauge.system import BatchAnswers, SymbolBatch, WriteCost
 from memgauge.tasks import Blocks, hash_words
 
@@ -53,7 +54,27 @@ class Asked:
     seconds_read: float | None = None
 
 
-def mode_of(system: Any) -> Mode:
+def _first_memory(system: Any, timeout: float) -> Any:
+    """Make one memory, to see how it answers. Raises `InputError` when that fails or takes over `timeout` seconds."""
+    made: list[Any] = []
+    problem = f"took over {timeout:g} s"
+
+    def work() -> None:
+        nonlocal problem
+        try:
+            made.append(system.start(0))
+        except BaseException as error:  # noqa: BLE001 - this thread runs the system alone; the reason is raised below
+            problem = f"raised {describe(error)}"
+
+    thread = threading.Thread(target=work, daemon=True, name="memgauge start")
+    thread.start()
+    thread.join(timeout)
+    if not made:
+        raise InputError(f"{type(system).__name__}.start {problem}")
+    return made[0]
+
+
+def mode_of(system: Any, timeout: float = 300.0) -> Mode:
     """Say how a system answers. Raises `InputError` for an object that is no memory system."""
     if callable(getattr(system, "read_batch", None)):
         return "batch"
@@ -62,10 +83,7 @@ def mode_of(system: Any) -> Mode:
             f"{type(system).__name__} is no memory system: it needs start(seed) -> memory with write and read "
             "(or aread), or read_batch"
         )
-    try:
-        memory = system.start(0)
-    except Exception as error:
-        raise InputError(f"{type(system).__name__}.start raised {describe(error)}") from error
+    memory = _first_memory(system, timeout)
     if not callable(getattr(memory, "write", None)):
         raise InputError(f"{type(memory).__name__} (made by {type(system).__name__}.start) has no write(observation)")
     if callable(getattr(memory, "aread", None)):
@@ -143,6 +161,10 @@ def cost_of(memory: Any) -> WriteCost:
     cost = tell() if callable(tell) else WriteCost()
     if not isinstance(cost, WriteCost):
         raise TypeError(f"cost() returned {type(cost).__name__} instead of memgauge.WriteCost")
+    for name in ("flops", "state_bits"):
+        problem = not_a_count(f"WriteCost.{name}", getattr(cost, name))
+        if problem is not None:
+            raise TypeError(problem)
     return cost
 
 
@@ -179,6 +201,8 @@ def ask_reading(
             problem = f"{watched.call} took over {timeout:g} s and was left behind"
             answered = list(watched.finished)
             return answered + failed(wanted, answered, problem), None
+    if watched.stopped is None:
+        watched.finished.extend(failed(wanted, watched.finished, f"{watched.call} ended without an answer"))
     return watched.finished, watched.stopped
 
 
@@ -211,12 +235,12 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                 spent += seconds
             written = point
             cost, _ = timed("cost", lambda: cost_of(memory))
-            before = None if mutates else check.digest(memory)
+            before = None if mutates else timed("fingerprint", lambda: check.digest(memory))[0]
             first = len(watched.finished)
             for item in group:
-                reader = fork(memory) if mutates else memory
                 extra = {"gold": item.query.gold} if privileged else {}
                 try:
+                    reader = timed("fork", lambda: fork(memory))[0] if mutates else memory
                     returned, seconds = timed(
                         f"read of {item.query.id}",
                         lambda r=reader, i=item, e=extra: r.read(i.question, **e),  # type: ignore[misc]
@@ -224,9 +248,10 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                     result = Asked(item, returned, None, cost, spent, seconds)
                 except RunStoppedError:
                     raise
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by its row
+                except BaseException as error:  # noqa: BLE001 - this thread runs the system alone: its failure, its row
                     watched.since = None
-                    result = Asked(item, error=f"read raised {describe(error)}", written=cost, seconds_write=spent)
+                    call = "read" if watched.call.startswith("read") else watched.call
+                    result = Asked(item, error=f"{call} raised {describe(error)}", written=cost, seconds_write=spent)
                 if watched.abandoned:
                     return
                 watched.finished.append(result)
@@ -236,7 +261,7 @@ def _work(system: Any, episode: Episode, wanted: Sequence[Wanted], watched: _Wat
                 return
     except RunStoppedError as error:
         watched.stopped = error
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by the episode's rows
+    except BaseException as error:  # noqa: BLE001 - this thread runs the system alone: its failure, the episode's rows
         if not watched.abandoned:
             watched.finished.extend(failed(wanted, watched.finished, f"{watched.call} raised {describe(error)}"))
 
@@ -297,7 +322,7 @@ def ask_batch(system: Any, batch: SymbolBatch, *, timeout: float) -> BatchAnswer
             outcome.append(malformed(answers, batch.candidate_lengths.shape) or answers)
         except RunStoppedError as error:
             outcome.append(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the system's own failure, told by its rows
+        except BaseException as error:  # noqa: BLE001 - this thread runs the system alone: its failure, its rows
             outcome.append(f"read_batch raised {describe(error)}")
 
     thread = threading.Thread(target=work, daemon=True, name="memgauge batch")
@@ -329,6 +354,8 @@ def malformed(answers: object, shape: tuple[int, ...]) -> str | None:
         if not isinstance(array, np.ndarray) or array.shape != expected or array.dtype.kind not in kinds:
             got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
             return f"read_batch returned {name} as {got}; it is an array of shape {expected} and kind {kinds!r}"
+        if kinds == "iu" and array.size and (array.min() < 0 or array.max() >= 2**63):
+            return f"read_batch returned a {name} outside 0 .. 2^63-1"
     if answers.confidence is not None and not ((answers.confidence >= 0) & (answers.confidence <= 1)).all():
         return "read_batch returned a confidence outside [0, 1]"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,7 +61,8 @@ class _Asking:
             self.stopped = error
         except TimeoutError:
             problem = f"{self.call} took over {self.timeout:g} s"
-        except Exception as error:  # noqa: BLE001 - the system's own failure, told by the rows of this episode
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told by the episode's rows
+            _let_cancel(error)
             problem = f"{self.call} raised {describe(error)}"
         if problem is not None:
             self.hand(failed(self.wanted, self.finished, problem))
@@ -81,14 +82,14 @@ class _Asking:
                 started = time.perf_counter()
                 pending = memory.write(self.episode.observations[index])
                 if asyncio.iscoroutine(pending):
-                    await asyncio.wait_for(pending, self.timeout)
+                    await _bounded(pending, self.timeout)
                 spent += time.perf_counter() - started
             written = point
             settle = getattr(memory, "settle", None)
             if callable(settle):
                 self.call = "settle"
                 started = time.perf_counter()
-                await asyncio.wait_for(settle(), self.timeout)
+                await _bounded(settle(), self.timeout)
                 spent += time.perf_counter() - started
             self.call = "cost"
             cost = cost_of(memory)
@@ -109,16 +110,36 @@ class _Asking:
         async with self.slots:
             started = time.perf_counter()
             try:
-                returned = await asyncio.wait_for(memory.aread(item.question), self.timeout)
+                returned = await _bounded(memory.aread(item.question), self.timeout)
                 asked = Asked(item, returned, None, cost, spent, time.perf_counter() - started)
             except RunStoppedError as error:
                 self.stopped = self.stopped or error
                 return
             except TimeoutError:
                 asked = Asked(item, error=f"read of {item.query.id} took over {self.timeout:g} s", written=cost)
-            except Exception as error:  # noqa: BLE001 - the system's own failure, told by its row
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told by its row
+                _let_cancel(error)
                 asked = Asked(item, error=f"read raised {describe(error)}", written=cost, seconds_write=spent)
         self.hand([asked])
+
+
+async def _bounded(call: Awaitable[Any], timeout: float | None) -> Any:
+    """Wait for a call of the system, at most `timeout` seconds. A `SystemExit` would end the loop: it becomes an error."""
+
+    async def contained() -> Any:
+        try:
+            return await call
+        except SystemExit as error:
+            raise RuntimeError(f"the system called sys.exit: {describe(error)}") from error
+
+    return await asyncio.wait_for(contained(), timeout)
+
+
+def _let_cancel(error: BaseException) -> None:
+    """Raise a cancellation that comes from the loop itself (Ctrl-C); one that the system raised is its own failure."""
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
 
 
 def drive_async(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from memgauge.errors import InputError, unknown_name
 from memgauge.files import write_whole
 from memgauge.grading.answers import grade_membership
-from memgauge.responses import COLUMNS, OUTCOMES, SCHEMA_VERSION, check_rows, conform, new_row, schema, write_parquet
+from memgauge.responses import COLUMNS, OUTCOMES, SCHEMA_VERSION, check_rows, new_row, schema, write_parquet
 from memgauge.system import Answer
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def import_table(
     unknown = [name for name in table.columns if name not in COLUMNS]
     if unknown:
         raise unknown_name("column", unknown[0], COLUMNS)
-    run = hashlib.blake2b(source.read_bytes(), digest_size=6).hexdigest()
+    run = hashlib.blake2b(source.read_bytes(), digest_size=16).hexdigest()
     rows = []
     for number, given in enumerate(table.to_dicts(), 1):
         values = {name: value for name, value in given.items() if value is not None}
@@ -57,11 +58,32 @@ def import_table(
         row = new_row(task=task, split=split, arm="none")
         row.update({name: value for name, value in values.items() if name not in ("answer", "outcome")})
         row.update(_graded(values, template, f"{source}: row {number}"))
-        row["run"] = str(values.get("run", run))
+        row["run"] = str(values.get("run", run[:12]))
         row["schema_version"] = SCHEMA_VERSION
-        row["key"] = _key(row)
-        rows.append(row)
-    return check_rows(conform(pl.DataFrame(rows, schema=schema(), strict=False), str(source)), str(source))
+        row["key"] = _key(row, run)
+        rows.append(_typed(row, f"{source}: row {number}"))
+    return check_rows(pl.DataFrame(rows, schema=schema()), str(source))
+
+
+def _typed(row: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return the row with values of its columns' types; a value that would have to change is refused."""
+    for name, value in row.items():
+        kind = COLUMNS[name]
+        if value is None:
+            continue
+        if kind is str:
+            row[name] = str(value)
+        elif kind is bool and not isinstance(value, bool):
+            raise InputError(f"{where}: {name} is {value!r}; it is true or false")
+        elif kind in (int, float):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise InputError(f"{where}: {name} is {value!r}; it is a number")
+            if kind is int and value != int(value):
+                raise InputError(f"{where}: {name} is {value!r}; it is a whole number")
+            if value < 0:
+                raise InputError(f"{where}: {name} is {value!r}; it cannot be negative")
+            row[name] = kind(value)
+    return row
 
 
 def _read(source: Path) -> pl.DataFrame:
@@ -108,16 +130,20 @@ def _graded(values: dict[str, Any], template: Literal["synthetic", "natural"], w
     graded = grade_membership(back, gold, template)
     if outcome is not None and outcome != graded.outcome:
         raise InputError(f"{where}: outcome is {outcome!r}, but its answer says {graded.outcome!r}")
+    for name, ours in (("correct", graded.correct), ("score", graded.score)):
+        given = values.get(name)
+        if given is not None and given != ours:
+            raise InputError(f"{where}: {name} is {given!r}, but gold and answer say {ours!r}; leave the column out")
     found = {"gold": gold, "answer": graded.answer, "outcome": graded.outcome, "correct": graded.correct}
     kind = values.get("abstain_kind", graded.abstain_kind) if graded.outcome == "abstained" else None
     return {**found, "score": graded.score, "abstain_kind": kind, "t_ans": values.get("t_ans", graded.t_ans)}
 
 
-def _key(row: dict[str, Any]) -> str:
-    """Hash what names an imported row."""
+def _key(row: dict[str, Any], source: str) -> str:
+    """Hash what names an imported row, and the table that it comes from: another table is another measurement."""
     names = ("system", "task", "split", "subtype", "variant", "negatives", "length", "episode", "query", "arm")
     text = json.dumps([row[name] for name in names], ensure_ascii=False, default=str)
-    return hashlib.blake2b(b"imported|" + text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(f"imported|{source}|{text}".encode(), digest_size=16).hexdigest()
 
 
 def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
@@ -125,16 +151,22 @@ def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder} is not empty; give another --out")
     folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    asked = rows.select("task", "split", "negatives", "length", "episode", "query", "variant", "gold", "age").unique()
+    questions = hashlib.sha256(asked.sort(asked.columns, nulls_last=True).write_csv().encode()).hexdigest()
     record = {
         "schema_version": SCHEMA_VERSION,
         "run": rows["run"][0] if rows.height else "imported",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "finished": True,
-        "imported": {"file": source.name, "sha256": hashlib.sha256(source.read_bytes()).hexdigest()},
+        "imported": {"file": source.name, "sha256": digest},
         "tasks": sorted(rows["task"].unique().to_list()),
         "arms": sorted(rows["arm"].unique().to_list()),
-        "systems": [{"name": name, "spec": "imported", "fingerprint": ""} for name in sorted(rows["system"].unique())],
-        "data": {"identity": {"made": False, "imported": True}},
+        "systems": [
+            {"name": name, "spec": "imported", "fingerprint": f"imported sha256={digest}"}
+            for name in sorted(rows["system"].unique())
+        ],
+        "data": {"identity": {"made": False, "imported": True, "questions_sha256": questions}},
         "commands": [],
         "notes": [],
     }

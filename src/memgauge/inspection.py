@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from memgauge.streams.video import VideoItem
 
 
-def find_question(run: Path, question: str, system: str | None = None) -> list[dict[str, Any]]:
-    """Return the rows of `EPISODE/QUERY`, or of the one row whose key begins with `question`."""
+def find_question(run: Path, question: str, system: str | None = None) -> list[list[dict[str, Any]]]:
+    """Return the rows of `EPISODE/QUERY`, or of the one row whose key begins with `question`, question by question.
+
+    Where a run has several tasks or kinds of negatives, one name stands for several questions, each with its own list.
+    """
     import polars as pl
 
     rows = load_responses(run)
@@ -40,7 +43,9 @@ def find_question(run: Path, question: str, system: str | None = None) -> list[d
             raise InputError(f"{found.height} rows have a key that begins with {question!r}; give more of it")
         if not found.height:
             raise InputError(f"{run} has no question {question!r}; for example {_examples(rows)}")
-    return found.sort("negatives", "system", "arm", nulls_last=True).to_dicts()
+    parts = ["task", "split", "length", "negatives"]
+    found = found.sort(*parts, "system", "arm", nulls_last=True)
+    return [group.to_dicts() for _, group in found.group_by(parts, maintain_order=True)]
 
 
 def _examples(rows: Any) -> str:

@@ -73,6 +73,10 @@ SCORED = ("answered", "abstained")
 """The outcomes that count as right or wrong; the others are neither."""
 
 
+COUNTS = ("flops_write", "flops_read", "tokens_in", "tokens_out", "images_in", "state_bits", "length", "age")
+"""Columns that cannot be negative."""
+
+
 def schema() -> dict[str, Any]:
     """Return the polars schema of a responses table."""
     import polars as pl
@@ -137,6 +141,7 @@ def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         "an abstention cannot be correct": (col("outcome") == "abstained") & col("correct"),
         "confidence is not in [0, 1]": col("confidence").is_nan() | ~col("confidence").is_between(0, 1),
         "score is not in [0, 1]": col("score").is_nan() | ~col("score").is_between(0, 1),
+        **{f"{name} is negative": col(name) < 0 for name in COUNTS},
         "the key occurs twice": col("key").is_duplicated(),
     }
     broken = rows.select(bad.fill_null(False).any().alias(what) for what, bad in rules.items()).row(0, named=True)
@@ -331,4 +336,6 @@ def write_parquet(rows: pl.DataFrame, path: Path) -> None:
     """Write a responses table whole: a temporary file first, then a rename."""
     temporary = path.with_name(f".{path.name}.part")
     rows.write_parquet(temporary)
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
     temporary.replace(path)

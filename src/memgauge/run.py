@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import platform
 import sys
@@ -72,7 +73,7 @@ class Plan:
                 raise InputError(f"two systems are called {name!r}: give one of them another name or other parameters")
         if len(set(self.arms)) != len(self.arms) or not self.arms:
             raise InputError("--arms takes each arm once: none, A, B")
-        if self.timeout <= 0 or self.concurrency < 1:
+        if not 0 < self.timeout < math.inf or self.concurrency < 1:
             raise InputError("--timeout takes a number of seconds over 0, --concurrency 1 or more")
 
 
@@ -105,7 +106,7 @@ def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progr
     `InputError` when the folder belongs to other data or to another version of a system.
     """
     task = get_task(plan.task)
-    modes = {subject.name: drive.mode_of(subject.system) for subject in plan.subjects}
+    modes = {subject.name: drive.mode_of(subject.system, plan.timeout) for subject in plan.subjects}
     cells = list(plan.source.cells())
     with ResponseLog(folder) as log:
         record = _open_record(plan, folder, log, command)
@@ -241,13 +242,14 @@ def _open_record(plan: Plan, folder: Path, log: ResponseLog, command: Sequence[s
         }
         for subject in plan.subjects
     }
-    data = {"identity": plan.source.identity, **plan.source.describe()}
+    identity = {**plan.source.identity, **get_task(plan.task).identity(plan.style)}
+    data = {"identity": identity, **plan.source.describe()}
     if path.exists():
         record = read_record(folder)
         before = record.get("data", {}).get("identity")
-        if before != plan.source.identity:
+        if before != identity:
             raise InputError(
-                f"{folder} holds a run on other data ({_differences(before, plan.source.identity)}); "
+                f"{folder} holds a run on other data ({_differences(before, identity)}); "
                 "give another --out, or the same data to extend it"
             )
         old = {system["name"]: system for system in record["systems"]}
@@ -300,8 +302,8 @@ def _differences(before: Any, now: dict[str, Any]) -> str:
     """Name what differs between the identities of two sources."""
     if not isinstance(before, dict) or before.get("made") != now["made"]:
         return "one is made on the fly, the other comes from a folder"
-    names = [name for name in now if before.get(name) != now[name]]
-    return ", ".join(f"{name}: {before.get(name)!r} there, {now[name]!r} now" for name in names)
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return ", ".join(f"{name}: {before.get(name)!r} there, {now.get(name)!r} now" for name in names)
 
 
 def _expected(system: Any, source: Source) -> dict[str, Any] | None:

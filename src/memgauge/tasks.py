@@ -40,6 +40,20 @@ class Task:
     lane_law: LaneLaw | None = None
     """For video: which belt a letter takes (see `memgauge.streams.video`)."""
 
+    def identity(self, style: FrameStyle) -> dict[str, object]:
+        """What of the showing must not change when a run is extended: other frames are other questions."""
+        if self.lane_law is None:
+            return {}
+        from memgauge.streams.video import LAW
+        from memgauge.streams.video_frames import DESIGN
+
+        return {
+            "frames": f"{style.image_format} {style.size}",
+            "video_law": LAW,
+            "design": DESIGN,
+            "belts": self.lane_law,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class FrameStyle:
@@ -183,7 +197,9 @@ class MadeStreams:
     @property
     def identity(self) -> dict[str, object]:
         """What must not change when a run is extended: other values would give other items the same names."""
-        return {"made": True, "seed": self.seed, "queries": self.queries}
+        from memgauge.streams.make import LAW
+
+        return {"made": True, "seed": self.seed, "queries": self.queries, "law": LAW}
 
     def describe(self) -> dict[str, object]:
         """Return the cells, for `run.json`."""

@@ -51,6 +51,26 @@ def test_train_then_run_then_report(recipe: Path, tmp_path: Path, capsys: pytest
     assert "at most 30,000 MFLOPs" in capsys.readouterr().out
 
 
+def test_curves(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("gru", "conv"):
+        out = str(tmp_path / name)
+        assert run(["backbones", "train", name, "--width", "16", "--config", str(recipe), "--out", out]) == 0
+    capsys.readouterr()
+    folders = [str(tmp_path / name) for name in ("gru", "conv")]
+    assert run(["backbones", "curves", *folders, "--charts", str(tmp_path / "charts")]) == 0
+    assert "3 of 3 steps" in capsys.readouterr().out
+    assert (tmp_path / "charts" / "learning-curves.svg").exists()
+    assert run(["backbones", "curves", *folders, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["checkpoints"]
+    assert [one["config"]["backbone"] for one in found.values()] == ["gru", "conv"]
+    (tmp_path / "gru" / "checkpoint.json").write_text(
+        '{"format": "memgauge-backbone-1", "config": {"backbone": "gru"}}'
+    )
+    assert run(["backbones", "curves", folders[0]]) == 2
+    assert "missing or broken" in capsys.readouterr().err
+    assert run(["backbones", "curves", str(tmp_path)]) == 2
+
+
 def test_sweep(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["backbones", "sweep", "gru", "conv", "--width", "16", "--config", str(recipe), "--device", "cpu"]
     assert run([*command, "--rates", "0.001", "--batches", "2,4", "--out", str(tmp_path / "s"), "--json"]) == 0

@@ -186,3 +186,7 @@ def test_bad_shapes_are_refused() -> None:
         make_layer("compressive", 64, 0, {"block": 40})
     with pytest.raises(InputError, match="minibatch"):
         make_layer("ttt-mlp", 64, 0, {"minibatch": 0})
+    with pytest.raises(InputError, match=r"minibatch is '9'; give int"):
+        make_layer("ttt-mlp", 64, 0, {"minibatch": "9"})
+    with pytest.raises(InputError, match=r"balance is \[\]; give float"):
+        make_layer("mom", 64, 0, {"balance": []})

@@ -16,8 +16,8 @@ import torch
 
 from memgauge.errors import InputError
 from memgauge.systems.backbones import training
-from memgauge.systems.backbones.checkpoint import MODEL, SUMMARY, TRAINING, Loop, load_backbone, weights_hash
-from memgauge.systems.backbones.config import TrainConfig, make_config
+from memgauge.systems.backbones.checkpoint import MODEL, TRAINING, Loop, load_backbone, weights_hash
+from memgauge.systems.backbones.config import SUMMARY, TrainConfig, make_config
 from memgauge.systems.backbones.model import Backbone, ModelConfig
 from memgauge.systems.backbones.sweep import grid, sweep
 from memgauge.systems.backbones.training import LOG, DivergedError, advance, choose_length, train
@@ -226,9 +226,14 @@ def test_broken_checkpoints_are_refused(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / MODEL)
     with pytest.raises(InputError, match="not written by this version"):
         load_backbone(tmp_path)
-    header = {"format": "memgauge-backbone-1", "config": json.dumps(SMALL.as_json())}
-    save_file({"x": torch.zeros(1)}, tmp_path / MODEL, header)
-    with pytest.raises(InputError, match="weights do not fit the recipe"):
+    # The second recipe, of many gigabytes, is refused before anything of that size is made.
+    for recipe in (SMALL.as_json(), {"backbone": "mom", "width": 4096, "layers": 64}):
+        header = {"memgauge": json.dumps({"format": "memgauge-backbone-1", "config": recipe})}
+        save_file({"x": torch.zeros(1)}, tmp_path / MODEL, header)
+        with pytest.raises(InputError, match="weights do not fit the recipe"):
+            load_backbone(tmp_path)
+    save_file({"x": torch.zeros(1)}, tmp_path / MODEL, {"memgauge": "{"})
+    with pytest.raises(InputError, match="header is no JSON"):
         load_backbone(tmp_path)
 
 

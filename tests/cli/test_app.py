@@ -80,12 +80,12 @@ def test_a_run_can_be_shown_question_by_question(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["already_there"] == 8
     episode = "max-64-0001"
     assert run(["show", "r", f"{episode}/q02", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    [shown] = json.loads(capsys.readouterr().out)["questions"]
     assert {row["system"] for row in shown["rows"]} == {"exact", "window:bits=64"}
-    stream = [int(s) for s in shown["question"]["stream"].split(", ")]
-    candidate = [int(s) for s in shown["question"]["candidate"].split(", ")]
+    stream = [int(s) for s in shown["stream"].split(", ")]
+    candidate = [int(s) for s in shown["candidate"].split(", ")]
     there = any(stream[i : i + len(candidate)] == candidate for i in range(64))
-    assert there == (shown["question"]["gold"] == "yes")
+    assert there == (shown["gold"] == "yes")
     assert run(["show", "r", shown["rows"][0]["key"][:12]]) == 0
     assert "max-64-0001" in capsys.readouterr().out
     assert run(["show", "r", f"{episode}/q99"]) == 2
@@ -110,7 +110,7 @@ def test_video_is_a_task_like_any_other(tmp_path, capsys, monkeypatch):
     assert right["lane-map"] == 0.75
     capsys.readouterr()
     assert run(["show", "v", "low-16-0001/q03", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)["question"]
+    [shown] = json.loads(capsys.readouterr().out)["questions"]
     assert (shown["candidate"] in shown["stream"]) == (shown["gold"] == "yes")
     made = ["video", "make", "--length", "16", "--band", "low", "--count", "3", "--out", "frames"]
     assert run(made) == 0

@@ -108,6 +108,9 @@ class MisbehavingMemory(ReadMemory):
             raise ValueError("cannot write this")
         super().write(observation)
 
+    def cost(self):
+        return WriteCost(flops=-1) if self.bad and self.fault == "negative cost" else super().cost()
+
     def read(self, question):
         if not self.bad:
             return super().read(question)
@@ -115,6 +118,14 @@ class MisbehavingMemory(ReadMemory):
             raise RuntimeError("no answer today")
         if self.fault == "exits":
             raise SystemExit(3)
+        if self.fault == "cancels":
+            raise asyncio.CancelledError
+        if self.fault == "bad time":
+            return Answer(True, t_ans=float("nan"))
+        if self.fault == "huge cost":
+            return Answer(True, flops_read=2**70)
+        if self.fault == "bad evidence":
+            return Answer(True, evidence=(object(),))
         if self.fault == "hangs":
             time.sleep(30)
         if self.fault == "nonsense":
@@ -127,6 +138,26 @@ class MisbehavingMemory(ReadMemory):
             self.asked += 1
             return Answer(self.asked % 2 == 0)
         return super().read(question)
+
+
+class AsyncFaults(Last):
+    """Raises `error` in the questions whose seed is even, from a coroutine."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def start(self, seed):
+        memory = AsyncMemory(40)
+        plain = memory.aread
+
+        async def aread(question):
+            if question.seed % 2 == 0:
+                raise self.error
+            return await plain(question)
+
+        memory.aread = aread
+        return memory
 
 
 class Counting(Last):

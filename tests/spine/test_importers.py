@@ -63,7 +63,7 @@ def test_json_lines_and_parquet_read_alike(tmp_path):
     )
     frame.write_parquet(tmp_path / "r.parquet")
     frame.write_ndjson(tmp_path / "r.jsonl")
-    tables = [import_table(tmp_path / name, task="t").drop("run") for name in ("r.parquet", "r.jsonl")]
+    tables = [import_table(tmp_path / name, task="t").drop("run", "key") for name in ("r.parquet", "r.jsonl")]
     assert tables[0].equals(tables[1])
 
 
@@ -79,6 +79,11 @@ def test_json_lines_and_parquet_read_alike(tmp_path):
         (f"{HEADER},answer\nm,,e,q,yes,yes\n", "row 1: length is empty"),
         (f"{HEADER},answer,confidence\nm,64,e,q,yes,yes,7\n", "confidence is not in"),
         (f"{HEADER},outcome\nm,64,e,q,yes,fine\n", "outcome is 'fine'"),
+        (f"{HEADER},answer,flops_read\nm,64,e,q,yes,yes,1.5\n", "flops_read is 1.5; it is a whole number"),
+        (f"{HEADER},answer,flops_write\nm,64,e,q,yes,yes,-5\n", "cannot be negative"),
+        (f"{HEADER},answer,age\nm,64,e,q,yes,yes,old\n", "age is 'old'; it is a number"),
+        (f"{HEADER},answer,score\nm,64,e,q,yes,yes,0.3\n", "score is 0.3"),
+        (f"{HEADER},answer,correct\nm,64,e,q,yes,yes,false\n", "correct is False"),
     ],
 )
 def test_bad_tables_are_named(tmp_path, text, said):
@@ -89,3 +94,12 @@ def test_bad_tables_are_named(tmp_path, text, said):
 def test_the_split_must_be_said(tmp_path):
     with pytest.raises(InputError, match="column 'split' is missing"):
         import_table(table(tmp_path, f"{HEADER},answer\nm,64,e,q,yes,yes\n"), task="t")
+
+
+def test_another_table_is_another_measurement(tmp_path):
+    tables = []
+    for name, answer in (("a.csv", "yes"), ("b.csv", "no")):
+        path = table(tmp_path, f"{HEADER},answer\nm,64,e,q,yes,{answer}\n", name)
+        tables.append(import_table(path, task="t", split="low"))
+    assert tables[0]["key"][0] != tables[1]["key"][0]
+    assert [t["correct"][0] for t in tables] == [True, False]

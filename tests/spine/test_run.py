@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 import systems_for_tests as made
@@ -12,6 +15,7 @@ import systems_for_tests as made
 from memgauge.errors import InputError
 from memgauge.responses import load_responses
 from memgauge.run import Subject, estimate, execute, read_record
+from memgauge.system import Answer
 from memgauge.tasks import MadeStreams
 
 ALIKE = pl.exclude("run", "seconds_write", "seconds_read")
@@ -66,6 +70,11 @@ def test_tasks_show_the_same_episodes(plan, tmp_path):
         ("bad confidence", "Answer.confidence is float 1.5"),
         ("bad value", "Answer.value is int 42"),
         ("mutates", "declare reads_mutate = True"),
+        ("cancels", "read raised CancelledError"),
+        ("bad time", "Answer.t_ans is float nan"),
+        ("huge cost", "Answer.flops_read is int 1180591620717411303424"),
+        ("bad evidence", "Answer.evidence is tuple"),
+        ("negative cost", "cost raised TypeError: WriteCost.flops is int -1"),
         ("hangs", "took over 0.3 s and was left behind"),
     ],
 )
@@ -101,6 +110,51 @@ def test_errors_are_asked_again_and_answers_are_kept(plan, tmp_path):
     assert set(load_responses(tmp_path / "r")["outcome"]) == {"answered"}
     third = execute(plan(system, count=6), tmp_path / "r")
     assert third.asked == 0
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(2), RuntimeError("no")])
+def test_a_coroutine_that_fails_loses_no_row(plan, tmp_path, error):
+    summary = execute(plan(made.AsyncFaults(error)), tmp_path / "r")
+    rows = load_responses(tmp_path / "r")
+    assert rows.height == summary.asked == 64
+    assert set(rows["outcome"]) == {"answered", "model_error"}
+    assert type(error).__name__ in rows.filter(pl.col("outcome") == "model_error")["error"][0]
+
+
+def test_a_fork_that_fails_is_said(plan, tmp_path):
+    class Unforkable(made.CountingMemory):
+        def fork(self):
+            raise KeyError("boom")
+
+    class System(made.Counting):
+        def start(self, seed):
+            return Unforkable(40)
+
+    execute(plan(System(), count=1), tmp_path / "r")
+    assert set(load_responses(tmp_path / "r")["error"]) == {"fork raised KeyError: 'boom'"}
+
+
+def test_a_start_that_hangs_is_said(plan, tmp_path):
+    class Stuck(made.Last):
+        def start(self, seed):
+            time.sleep(20)
+
+    with pytest.raises(InputError, match=r"Stuck.start took over 0.2 s"):
+        execute(plan(Stuck(), timeout=0.2), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_numpy_numbers_are_numbers(plan, tmp_path):
+    class Single(made.Last):
+        def start(self, seed):
+            memory = made.ReadMemory(40)
+            memory.read = lambda q: Answer(np.True_, confidence=np.float32(0.75), flops_read=np.int32(3))
+            return memory
+
+    execute(plan(Single(), count=1), tmp_path / "r")
+    rows = load_responses(tmp_path / "r")
+    assert set(rows["confidence"]) == {0.75}
+    assert set(rows["flops_read"]) == {3}
 
 
 def test_declared_mutation_reads_from_a_fork(plan, tmp_path):

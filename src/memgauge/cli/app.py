@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "video": ("memgauge.cli.video:app", "Draw streams as video: letters on conveyor belts."),
     "flops": ("memgauge.cli.flops:app", "What arithmetic costs: tables, models, backbones."),
     "audit": ("memgauge.cli.audit:audit", "Run the graders on labelled cases."),
+    "judge": ("memgauge.cli.judge:app", "How far to trust a judge: agreement, samples for labelling, labels."),
     "import": ("memgauge.cli.importing:import_results", "Turn results made elsewhere into a run."),
     "backbones": ("memgauge.cli.backbones:app", "Train sequence backbones, and compare them (extra: backbones)."),
     "half-life": ("memgauge.cli.half_life:half_life", "Fit the decay of memory over time."),

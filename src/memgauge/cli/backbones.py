@@ -201,6 +201,47 @@ def frontier(
     return 0
 
 
+@app.command
+def curves(
+    folders: Annotated[list[Path], Parameter(help="Folders of checkpoints.")],
+    /,
+    *,
+    charts: Annotated[Path | None, Parameter(help="Draw the learning curves into this folder, as SVG.")] = None,
+    json: Json = False,
+) -> int:
+    """Show what checkpoints have learned: recipe, time, validation accuracy by length, and the hash of the weights."""
+    from memgauge.cli.output import print_json
+    from memgauge.errors import InputError
+    from memgauge.systems.backbones.config import read_summary
+
+    found = {str(folder): read_summary(folder) for folder in folders}
+    labels = {
+        name: f"{one['config']['backbone']}, D = {one['config']['width']} ({Path(name).name})"
+        for name, one in found.items()
+    }
+    if len(set(labels.values())) < len(labels):
+        labels = {name: name for name in found}
+    if charts is not None:
+        from memgauge.report.charts.export import export_charts
+        from memgauge.report.learning import learning_chart
+
+        histories = {labels[name]: one["history"] for name, one in found.items() if one["history"]}
+        if not histories:
+            raise InputError("no checkpoint has a validation to draw yet")
+        export_charts([learning_chart(histories)], charts, ("svg",))
+    if json:
+        print_json({"checkpoints": found})
+        return 0
+    _print_validation({labels[n]: one["history"][-1]["accuracy"] if one["history"] else {} for n, one in found.items()})
+    for name, one in found.items():
+        config = one["config"]
+        print(
+            f"{labels[name]}: {one['step']:,} of {config['steps']:,} steps, {one['seconds'] / 60:.1f} min, "
+            f"{one['parameters']:,} parameters, seed {config['seed']}, sha256 {one['sha256']}"
+        )
+    return 0
+
+
 def _use_threads(threads: int | None) -> None:
     """Set torch's threads. Raises `InputError` when torch is missing or the number is below 1."""
     from memgauge.errors import InputError

@@ -43,8 +43,18 @@ def run(
     ] = None,
     seed: Annotated[int | None, Parameter(help="All streams and questions follow from it [0].")] = None,
     arms: Annotated[str, Parameter(help="Payoff arms: none, A (+3/-1), B (+1/-4), comma-separated.")] = "none",
-    timeout: Annotated[float, Parameter(help="Seconds that one call of a system may take.")] = 300.0,
-    concurrency: Annotated[int, Parameter(help="Questions in flight, for systems that answer asynchronously.")] = 16,
+    timeout: Annotated[
+        float,
+        Parameter(
+            help="Seconds that one call of a system may take (models behind an endpoint have their own deadline=...)."
+        ),
+    ] = 300.0,
+    concurrency: Annotated[
+        int,
+        Parameter(
+            help="Questions in flight, for systems that answer asynchronously and name no concurrency of their own."
+        ),
+    ] = 16,
     frame_format: Annotated[
         Literal["png", "jpeg"] | None, Parameter(help="How frames are encoded, for video tasks [png].")
     ] = None,

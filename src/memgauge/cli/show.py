@@ -24,14 +24,16 @@ def show(
     from memgauge.cli.output import print_json
     from memgauge.inspection import find_question, seen_by
 
-    rows = find_question(run, question, system)
-    seen = seen_by(run, rows[0])
+    groups = find_question(run, question, system)
+    seen = [seen_by(run, rows[0]) for rows in groups]
     if json:
-        print_json({"question": {**{name: rows[0][name] for name in SHARED}, **seen}, "rows": rows})
+        shared = [{**{name: rows[0][name] for name in SHARED}, **more} for rows, more in zip(groups, seen, strict=True)]
+        print_json({"questions": [{**about, "rows": rows} for about, rows in zip(shared, groups, strict=True)]})
         return 0
-    _print_question(rows[0], seen)
-    for row in rows:
-        _print_row(row)
+    for rows, more in zip(groups, seen, strict=True):
+        _print_question(rows[0], more)
+        for row in rows:
+            _print_row(row)
     return 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Literal
 
 from memgauge.grading.ecc import commit_cost, parse_ecc
@@ -79,14 +81,33 @@ def _malformed(answer: Answer) -> str | None:
     # A numpy bool is as good as Python's own, and many systems return one.
     if answer.raw is None and answer.value is not None and type(answer.value).__name__ not in ("bool", "bool_"):
         return f"Answer.value is {_short(answer.value)}; a membership question takes True, False or None (abstain)"
-    if answer.confidence is not None and not (
-        isinstance(answer.confidence, int | float) and 0.0 <= answer.confidence <= 1.0
-    ):
-        return f"Answer.confidence is {_short(answer.confidence)}; it is a probability in [0, 1] or None"
-    for name in ("flops_read", "flops_write", "tokens_in", "tokens_out", "images_in"):
+    for name, most in (("confidence", 1.0), ("t_ans", math.inf)):
         value = getattr(answer, name)
-        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < 0):
-            return f"Answer.{name} is {_short(value)}; it is a non-negative integer or None"
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most
+        ):
+            what = "a probability in [0, 1]" if name == "confidence" else "a non-negative number"
+            return f"Answer.{name} is {_short(value)}; it is {what} or None"
+    for name in ("flops_read", "flops_write", "tokens_in", "tokens_out", "images_in"):
+        problem = not_a_count(f"Answer.{name}", getattr(answer, name))
+        if problem is not None:
+            return problem
+    for name in ("finish_reason", "prompt_hash"):
+        if not isinstance(getattr(answer, name), str | None):
+            return f"Answer.{name} is {_short(getattr(answer, name))}; it is a text or None"
+    for name in ("evidence", "retrieved"):
+        parts: object = getattr(answer, name)
+        if not isinstance(parts, tuple | list) or not all(isinstance(part, str) for part in parts):
+            return f"Answer.{name} is {_short(parts)}; it is a tuple of texts"
+    return None
+
+
+def not_a_count(name: str, value: object) -> str | None:
+    """Say what is wrong with a count that a system gave, or None: it is an integer in 0 .. 2^63-1, or missing."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
+        return f"{name} is {_short(value)}; it is an integer in 0 .. 2^63-1 or None"
     return None
 
 

@@ -66,10 +66,17 @@ _NAMED = {
     "date_extraction": "TR_DateExtraction",
 }
 _SUM = re.compile(
-    r"\b(?:how much|costs?|price[ds]?|pay|paid|spend|spent|spending|fees?|owed?|owe|earn(?:ed)?|budget|percent(?:age)?|fraction|average|mean|difference|ratio|proportion|share of|sum|total amount|remain(?:s|ing)?|left over|how long|how far"
-    r"|combined (?:cost|price|weight|length|duration)|total (?:cost|price|weight|length|distance|time|duration|spending|amount))\b"
+    r"\b(?:how much|costs?|price[ds]?|pay|paid|spend|spent|spending|fees?|owed?|owe|earn(?:ed)?|budget"
+    r"|percent(?:age)?|fraction|average|mean|difference|ratio|proportion|share of|sum|total amount"
+    r"|remain(?:s|ing)?|left over|how long|how far"
+    r"|combined (?:cost|price|weight|length|duration)|total (?:cost|price|weight|length|distance|time"
+    r"|duration|spending|amount))\b"
 )
-_ORDER = re.compile(r"\b(?:in order|order (?:of|the|these|from|in)|what order|which order|sequence|chronological|earliest to latest|latest to earliest|first to last|rank|sort|arrange|put these|came first, second)\b")
+_ORDER = re.compile(
+    r"\b(?:in order|order (?:of|the|these|from|in)|what order|which order|sequence|chronological"
+    r"|earliest to latest|latest to earliest|first to last|rank|sort|arrange|put these"
+    r"|came first, second)\b"
+)
 _LONGER = re.compile(r"\b(?:longer|shorter|longest|shortest|more time|less time|lasted|greater)\b")
 _TUPLE = re.compile(r"\s*(?:[(\[]?\s?(?:\d{1,2}|[A-J])\s?[)\]]?\s*(?:,|;|→|->|>|-|\bthen\b)?\s*){2,}\s*[.\])]?\s*")
 
@@ -110,8 +117,16 @@ def _reasoning(question: str, reference: str, named: str) -> str:
         return "MSR_Counting" if number is not None else "MSR_YesNo"
     if number is None:
         if find_numbers(reference.lower()):
-            return "MSR_Arithmetic" if any(n.units for n in find_numbers(reference.lower())) or _SUM.search(low) else "MSR_Counting"
-        return "MSR_YesNo" if re.match(r"\s*(?:is|are|was|were|do|does|did|have|has|had|can|could|will)\b", low) else "MSR_Counting"
+            return (
+                "MSR_Arithmetic"
+                if any(n.units for n in find_numbers(reference.lower())) or _SUM.search(low)
+                else "MSR_Counting"
+            )
+        return (
+            "MSR_YesNo"
+            if re.match(r"\s*(?:is|are|was|were|do|does|did|have|has|had|can|could|will)\b", low)
+            else "MSR_Counting"
+        )
     if number.units or number.values[0].denominator != 1 or re.search(r"\d\.\d", reference):
         return "MSR_Arithmetic"
     counted = re.search(r"\bhow many\b|\bnumber of\b|\bcount\b", low)

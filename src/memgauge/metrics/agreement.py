@@ -114,7 +114,9 @@ def _verdicts(values: ArrayLike) -> NDArray[np.bool_]:
     return array.astype(bool)
 
 
-def _kappa(both: int, first: int, second: int, neither: int, level: float) -> tuple[float | None, float | None, float | None]:
+def _kappa(
+    both: int, first: int, second: int, neither: int, level: float
+) -> tuple[float | None, float | None, float | None]:
     n = both + first + second + neither
     if not n:
         return None, None, None
@@ -131,9 +133,11 @@ def _kappa(both: int, first: int, second: int, neither: int, level: float) -> tu
         least = exact_rate(n, n, level).low
         assert least is not None
         return kappa, max(-1.0, (least - expected) / (1 - expected)), 1.0
+    if variance < 1e-15:
+        return kappa, None, None  # too few pairs to say how far it could be off
     from scipy.special import ndtri
 
-    reach = float(ndtri(0.5 + level / 2)) * math.sqrt(max(0.0, variance))
+    reach = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
     return kappa, max(-1.0, kappa - reach), min(1.0, kappa + reach)
 
 
@@ -183,11 +187,7 @@ def format_bias(first: Sequence[int], second: Sequence[int], words: Sequence[int
         halves.append(compare_verdicts([first[i] for i in kept], [second[i] for i in kept]))
     short, long = halves
     wrong = short.false_positives.n and long.false_positives.n
-    p = (
-        fisher_greater(short.first_only, short.both_wrong, long.first_only, long.both_wrong)
-        if wrong
-        else None
-    )
+    p = fisher_greater(short.first_only, short.both_wrong, long.first_only, long.both_wrong) if wrong else None
     return FormatBias(short, long, p)
 
 
@@ -214,7 +214,9 @@ def corrected_accuracy(right_short: int, right_long: int, n: int, bias: FormatBi
     return (right_short * (1 - max(0.0, shares[0] - shares[1])) + right_long) / n
 
 
-def by_system(first: Mapping[str, Sequence[int]], second: Mapping[str, Sequence[int]]) -> dict[str, tuple[float, float]]:
+def by_system(
+    first: Mapping[str, Sequence[int]], second: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[float, float]]:
     """Return each system's two accuracies, for the systems with verdicts on both sides."""
     return {
         name: (float(np.mean(first[name])), float(np.mean(second[name])))

@@ -52,7 +52,7 @@ class Cell:
     streams: Ints
     """[episodes]: the same for the same episode in every cell of the table."""
     question: Ints
-    """The same for the same question in every cell of the table; a repeated question has another number."""
+    """The same for the same question in every cell of the table; once in each cell."""
     outcome: Ints
     """Index into `OUTCOMES`."""
     scored: Flags
@@ -74,6 +74,16 @@ class Cell:
     unit: str | None = None
     means: dict[str, float | None] = field(default_factory=dict)
     kinds: dict[str, dict[str, int]] = field(default_factory=dict)
+    source: pl.DataFrame | None = field(default=None, repr=False)
+    """The table that the cell was made from, one row a question; None where cells were joined."""
+    place: Ints = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """[n]: where each row stands in `source`."""
+
+    def column(self, name: str) -> pl.Series:
+        """Return a column of the responses for the rows of the cell, [n]."""
+        if self.source is None:
+            raise ValueError("a joined cell has no rows of responses")
+        return self.source[name].gather(pl.Series(self.place))
 
     def sums(self, values: Floats, where: Flags | None = None) -> Floats:
         """Return the weighted sum of `values` [n] over each episode, [episodes]."""
@@ -91,17 +101,24 @@ class Cell:
 def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     """Return the cells of a responses table, in the order of their keys, and notes about the table as a whole.
 
-    A row that occurs twice (equal `key` and system: the same run given twice) counts once. Raises `InputError` for a
-    table without the columns of `memgauge.responses`.
+    A row that occurs twice (equal `key` and system: the same run given twice) counts once, and so does a question that
+    a system answered twice under other keys (see `one_per_question`). Raises `InputError` for a table without the
+    columns of `memgauge.responses`.
     """
     target = schema()
     missing = [name for name in target if name not in rows.columns]
     if missing:
         raise InputError(f"not a responses table: column {missing[0]!r} is missing (see memgauge.responses)")
     notes = []
-    single = rows.unique(subset=["key", "system"])
+    single = one_per_key(rows)
     if single.height < rows.height:
         notes.append(f"{rows.height - single.height} rows occur more than once and are counted once")
+    asked = single.height
+    single = one_per_question(single)
+    if single.height < asked:
+        notes.append(
+            f"{asked - single.height} rows ask a system a question again under another key; each question counts once"
+        )
     if not single.height:
         return [], notes
     table = single.select(
@@ -109,6 +126,7 @@ def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
         pl.struct(KEY).rank("dense").cast(pl.Int64).alias("cell"),
         pl.struct(QUESTION).rank("dense").cast(pl.Int64).alias("question"),
         pl.struct("task", "split", "length", "episode").rank("dense").cast(pl.Int64).alias("stream"),
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("place"),
         "key", "write_shared", "age_unit", *MEANS,
         _code("outcome", OUTCOMES), _code("abstain_kind", ABSTAIN_KINDS), _code("refused_kind", REFUSED_KINDS),
         _code("gold", ("no", "yes")),
@@ -124,14 +142,32 @@ def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     edges = np.flatnonzero(np.diff(table["cell"].to_numpy(), prepend=0, append=-1))
     arrays = {name: table[name].to_numpy() for name in table.columns if table[name].dtype in (pl.Int64, pl.Float64)}
     arrays["flops"] = table["flops"].cast(pl.Int64).to_numpy()
-    arrays["question"] = _number_repeats(arrays["cell"], arrays["question"])
     return [
-        _cell(table[start:stop], {name: array[start:stop] for name, array in arrays.items()})
+        _cell(table[start:stop], {name: array[start:stop] for name, array in arrays.items()}, single)
         for start, stop in pairwise(edges.tolist())
     ], notes
 
 
-def _cell(table: pl.DataFrame, arrays: dict[str, Any]) -> Cell:
+def one_per_key(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each key and system, whatever the order of the rows: an answer before an error."""
+    return _first_of(rows, ["key", "system"])
+
+
+def one_per_question(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each question that a system was asked under an arm: an answer before an error."""
+    return _first_of(rows, ["system", "arm", *QUESTION])
+
+
+def _first_of(rows: pl.DataFrame, same: list[str]) -> pl.DataFrame:
+    twice = rows.select(pl.struct(same).is_duplicated()).to_series()
+    if not twice.any():
+        return rows
+    # All columns take part in the order, so that rows that it leaves equal are equal.
+    again = rows.filter(twice).sort(~pl.col("outcome").is_in(list(SCORED)), *rows.columns, nulls_last=True)
+    return pl.concat([rows.filter(~twice), again.unique(same, keep="first", maintain_order=True)])
+
+
+def _cell(table: pl.DataFrame, arrays: dict[str, Any], source: pl.DataFrame) -> Cell:
     """Make one cell from its sorted rows."""
     first = table.row(0, named=True)
     key: Key = {name: first[name] for name in KEY}  # type: ignore[assignment]
@@ -167,6 +203,8 @@ def _cell(table: pl.DataFrame, arrays: dict[str, Any]) -> Cell:
             "abstain_kind": _counts(arrays["abstain_kind"], ABSTAIN_KINDS),
             "refused_kind": _counts(arrays["refused_kind"], REFUSED_KINDS),
         },
+        source=source,
+        place=arrays["place"],
     )
 
 
@@ -190,15 +228,6 @@ def equal_weights(variant: NDArray[np.integer[Any]], scored: Flags, count: int) 
     return np.asarray(np.where(scored, per_row[variant], 0.0))
 
 
-def _number_repeats(cell: Ints, question: Ints) -> Ints:
-    """Give the second, third ... row of the same question in a cell numbers of their own."""
-    place = np.arange(len(question))
-    first = np.diff(cell, prepend=-1) != 0
-    first |= np.diff(question, prepend=-1) != 0
-    repeat = place - np.maximum.accumulate(np.where(first, place, 0))
-    return np.asarray(question * (int(repeat.max()) + 1) + repeat)
-
-
 def _means(table: pl.DataFrame, arrays: dict[str, Any], episode: NDArray[np.intp]) -> dict[str, float | None]:
     """Return the plain means of costs over the rows that have them."""
     means: dict[str, float | None] = dict(table.select(pl.col(*MEANS).cast(pl.Float64).mean()).row(0, named=True))
@@ -209,7 +238,9 @@ def _means(table: pl.DataFrame, arrays: dict[str, Any], episode: NDArray[np.intp
     writes = table.with_columns(pl.Series("episode_number", episode)).filter(pl.col("flops_write").is_not_null())
     if writes.height and writes["write_shared"].all(ignore_nulls=False):
         once = writes.group_by("episode_number").agg(pl.col("flops_write").cast(pl.Float64).mean())
-        shared = float(once.sort("episode_number")["flops_write"].sum()) / writes.height
+        # A question that failed was served by the write as well, so all rows of these episodes share it.
+        served = int(np.bincount(episode)[once["episode_number"].to_numpy()].sum())
+        shared = float(once.sort("episode_number")["flops_write"].sum()) / served
         means["flops_write_shared"] = shared
         if means["flops_read"] is not None:
             means["flops_total_shared"] = shared + means["flops_read"]

@@ -88,20 +88,20 @@ def sign_flip(differences: Floats, draws: int = 4000, seed: int = 0) -> Floats:
     return np.asarray((1 + hits) / (1 + draws))
 
 
-def holm(p: Sequence[float]) -> list[float]:
+def holm(p: Sequence[float], size: int | None = None) -> list[float]:
     """Return p-values corrected for the whole family by Holm's step-down method.
+
+    `size` is that of the family where it is larger than `p`: the tests that are not shown are then taken to be no more
+    certain than those that are, which makes no corrected value smaller than it would be with all of them known.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
+    >>> holm([0.01, 0.03], size=4)
+    [0.04, 0.09]
     """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")
-    steps = (len(values) - np.arange(len(values))) * values[order]
+    steps = (max(len(values), size or 0) - np.arange(len(values))) * values[order]
     corrected = np.empty_like(values)
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return [float(value) for value in corrected]
-
-
-def bonferroni(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected for the whole family by Bonferroni's method."""
-    return [min(1.0, len(p) * value) for value in p]

@@ -167,19 +167,18 @@ def ratio_intervals(
     num = (num - least * den) / width
     clusters = (den > 0).sum(axis=0)
     total = den.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = num.sum(axis=0) / total
-        # What each episode adds to the error of the ratio. Redraws are taken of these, so that nothing cancels.
-        moved = np.where(den > 0, num - value * den, 0.0)
-        redrawn = spread = np.empty((0, size))
-        if clusters.max() > 1:
-            sums = resampler.sums(np.hstack([moved, moved * moved, moved * den, den, den * den]), stratum)
-            top, square, cross = (sums[:, i * size : (i + 1) * size] for i in range(3))
-            bottom, bottoms = sums[:, 3 * size : 3 * size + shared], sums[:, 3 * size + shared :]
-            shift = top / bottom
-            spread = (square - 2 * shift * cross + shift * shift * bottoms) / (bottom * bottom)
-            redrawn = value + shift
-        influence = moved / total
+    value = _divide(num.sum(axis=0), total)
+    # What each episode adds to the error of the ratio. Redraws are taken of these, so that nothing cancels.
+    moved = np.where(den > 0, num - value * den, 0.0)
+    redrawn = spread = np.empty((0, size))
+    if clusters.max() > 1:
+        sums = resampler.sums(np.hstack([moved, moved * moved, moved * den, den, den * den]), stratum)
+        top, square, cross = (sums[:, i * size : (i + 1) * size] for i in range(3))
+        bottom, bottoms = sums[:, 3 * size : 3 * size + shared], sums[:, 3 * size + shared :]
+        shift = _divide(top, bottom)
+        spread = _divide(square - 2 * shift * cross + shift * shift * bottoms, bottom * bottom)
+        redrawn = value + shift
+    influence = _divide(moved, total)
     return _studentised(value, influence, clusters, redrawn, spread, bounds)
 
 
@@ -365,6 +364,12 @@ def _range(bounds: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
     """Return the lower end and the width of a range of values, numbers or [K]."""
     least, most = (np.asarray(end, dtype=np.float64) for end in bounds)
     return least, np.asarray(most - least)
+
+
+def _divide(top: Floats, bottom: Floats) -> Floats:
+    """Return the quotient, NaN where there is nothing to divide by."""
+    bottom = np.broadcast_to(bottom, top.shape)
+    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
 
 
 def _columns(values: ArrayLike) -> Floats:

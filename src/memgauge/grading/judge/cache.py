@@ -57,9 +57,12 @@ class JudgeCache:
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 version = self._db.execute("PRAGMA user_version").fetchone()[0]
                 if version not in (0, SCHEMA):
-                    raise InputError(f"{path}: a judge cache of version {version}, this memgauge writes version {SCHEMA}")
+                    raise InputError(
+                        f"{path}: a judge cache of version {version}, this memgauge writes version {SCHEMA}"
+                    )
                 self._db.execute(
-                    "CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, value INTEGER NOT NULL, raw TEXT NOT NULL) WITHOUT ROWID"
+                    "CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, value INTEGER NOT NULL, "
+                    "raw TEXT NOT NULL) WITHOUT ROWID"
                 )
                 self._db.execute(f"PRAGMA user_version={SCHEMA}")
             except BaseException:
@@ -94,5 +97,7 @@ class JudgeCache:
     def __enter__(self) -> JudgeCache:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()

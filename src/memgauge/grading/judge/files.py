@@ -82,7 +82,7 @@ def _records(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
         try:
             for record in reader:
-                yield f"line {reader.line_num}", record
+                yield f"line {reader.line_num}", {name: _active(cell) for name, cell in record.items() if name}
         except csv.Error as error:
             raise InputError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
         return
@@ -121,7 +121,9 @@ def _row(record: Mapping[str, Any], where: str) -> VerdictRow:
         if alias is not None:
             found[name] = record[alias]
         elif name in ("id", "value"):
-            raise InputError(f"{where}: no field for the {'question' if name == 'id' else 'verdict'}; name it {', '.join(aliases)}")
+            raise InputError(
+                f"{where}: no field for the {'question' if name == 'id' else 'verdict'}; name it {', '.join(aliases)}"
+            )
     row_id = str(found["id"] if found["id"] is not None else "").strip()
     if not row_id:
         raise InputError(f"{where}: the question's id is empty")
@@ -164,7 +166,7 @@ def stratified_sample(rows: Sequence[VerdictRow], size: int, strata: Sequence[st
 
 
 def _shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
-    """Share `total` out in proportion, by largest remainders, after one for each group where that many are to be had."""
+    """Share `total` out in proportion, by largest remainders, after one for each group where there are enough."""
     least = 1 if total >= len(sizes) else 0
     everything, rest = sum(sizes.values()), total - least * len(sizes)
     room = {key: size - least for key, size in sizes.items()}
@@ -195,6 +197,11 @@ def labels_csv(rows: Sequence[VerdictRow]) -> str:
 
 def _inert(cell: str) -> str:
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def _active(cell: Any) -> Any:
+    """Undo `_inert`."""
+    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _inert(cell[1:]) == cell else cell
 
 
 def labels_jsonl(rows: Sequence[VerdictRow]) -> str:

@@ -16,7 +16,9 @@ from memgauge.grading.subtypes import SUBTYPES, TASK_KEYS
 Message = Mapping[str, str]
 """`role` and `content`, as chat APIs take them."""
 
-RUBRIC_OF = {name: name for name in SUBTYPES} | {key: name for name, key in TASK_KEYS.items()} | {"IE_PreviousInfo": "IE"}
+RUBRIC_OF = (
+    {name: name for name in SUBTYPES} | {key: name for name, key in TASK_KEYS.items()} | {"IE_PreviousInfo": "IE"}
+)
 """The rubric of each subtype and of each task key; IE_Entity and IE_PreviousInfo share one."""
 
 
@@ -26,7 +28,7 @@ class Request:
 
     messages: tuple[Message, ...]
     fence: str
-    """The marker line around the judged answer. It is made from the answer's own content, so the answer cannot hold it."""
+    """The marker line around the judged answer. It is made from the answer, so that the answer cannot hold it."""
     content_key: str
     """SHA-256 of everything that reaches the judge."""
 

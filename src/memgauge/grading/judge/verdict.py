@@ -15,29 +15,49 @@ from memgauge.grading.think import visible_spans
 Value = Literal[0, 1]
 
 _SCORE = re.compile(
-    r"(?<![\w])\\?[\"'“”`*]{0,3}answer_score\\?[\"'“”`*]{0,3}\s{0,8}:\s{0,8}[`*]{0,2}(?P<value>\\?\"[^\"\n]{0,60}\"|'[^'\n]{0,60}'|[^\n,}\]]{0,60})",
+    r"(?<![\w])\\?[\"'“”`*]{0,3}answer_score\\?[\"'“”`*]{0,3}\s{0,8}:\s{0,8}[`*]{0,2}(?P<value>\\?\"["
+    r"^\"\n]{0,60}\"|'[^'\n]{0,60}'|[^\n,}\]]{0,60})",
     re.IGNORECASE,
 )
 _LINE = re.compile(
     r"(?:^|\n)[\s>*_#`-]{0,12}\[\s?score\s?\][\s*_`]{0,6}[:=]?[\s*_`]{0,6}(?P<value>[^\n]{0,80})", re.IGNORECASE
 )
 _SENTENCE = re.compile(
-    r"(?P<before>[^.!?\n]{0,120}?)\b(?P<not>(?:does not|doesn't|would|could|might|may|should not|if)\s+)?(?:deserves?|earns?|receives?|gets?|is awarded)\s{1,4}(?:a (?:score|total) of\s)?[*_`]{0,3}(?P<value>-?[\w./]{1,12})[*_`]{0,3}\s{0,4}"
+    r"(?P<before>[^.!?\n]{0,120}?)\b(?P<not>(?:does not|doesn't|would|could|might|may|should not"
+    r"|if)\s+)?(?:deserves?|earns?|receives?|gets?|is awarded)\s{1,4}(?:a (?:score"
+    r"|total) of\s)?[*_`]{0,3}(?P<value>-?[\w./]{1,12})[*_`]{0,3}\s{0,4}"
     r"(?P<unit>points?|pts?|marks?)\b",
     re.IGNORECASE,
 )
 _PREFIXED = re.compile(r"\b(?:student|answer|response|prediction|submission|it|model)\b", re.IGNORECASE)
 # Before a verdict on the same line: somebody else's words are being repeated.
 _QUOTED = re.compile(
-    r"\b(?:student|answer|response|prediction|model|text|output|submission|candidate|it|which|instruction|injection)\b[^\n]{0,100}\b(?:wr(?:ote|ites|itten)|sa(?:id|ys)|print(?:s|ed)?|contain(?:s|ed|ing)?"
-    r"|includ(?:es|ed|ing)|ask(?:s|ed)?|tell(?:s|ing)?|told|claim(?:s|ed)?|quot(?:es|ed|ing)|append(?:s|ed)?|embed(?:s|ded)?|plant(?:s|ed)?|inject(?:s|ed)?|reads?|stat(?:es|ed)|output(?:s)?|request(?:s|ed)?|tries|tried|attempts?|ends with|emit(?:s|ted)?|instruct(?:s|ed)?|demand(?:s|ed)?)\b[^\n]{0,100}$"
-    r"|\b(?:for example|e\.g\.|such as|the format|in the form|would be|template|example:|like this|if (?:the|it)|quote[ds]?|student's (?:answer|response|text|output|words)\s?:|prediction\s?:|ignore (?:the|all|any|previous))\b[^\n]{0,60}$",
+    r"\b(?:student|answer|response|prediction|model|text|output|submission|candidate|it|which|instruction"
+    r"|injection)\b[^\n]{0,100}\b(?:wr(?:ote|ites|itten)|sa(?:id|ys)|print(?:s|ed)?|contain(?:s|ed|ing)?"
+    r"|includ(?:es|ed|ing)|ask(?:s|ed)?|tell(?:s|ing)?|told|claim(?:s|ed)?|quot(?:es|ed|ing)|append(?:s"
+    r"|ed)?|embed(?:s|ded)?|plant(?:s|ed)?|inject(?:s|ed)?|reads?|stat(?:es|ed)|output(?:s)?|request(?:s"
+    r"|ed)?|tries|tried|attempts?|ends with|emit(?:s|ted)?|instruct(?:s|ed)?|demand(?:s"
+    r"|ed)?)\b[^\n]{0,100}$"
+    r"|\b(?:for example|e\.g\.|such as|the format|in the form|would be|template|example:|like this"
+    r"|if (?:the|it)|quote[ds]?|student's (?:answer|response|text|output|words)\s?:|prediction\s?:"
+    r"|ignore (?:the|all|any|previous))\b[^\n]{0,60}$",
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(r"\s*(?:<|\[|\{|x\b|n\b|\.\.\.|…|0 or 1|1 or 0|0/1\b(?! )|0\|1|\(0 or 1\))", re.IGNORECASE)
 _NUMBER = {
-    "0": 0, "1": 1, "0.0": 0, "1.0": 1, "0.00": 0, "1.00": 1, "0.": None, "1.": None, "zero": 0, "one": 1, "no": 0, "a": 1,
-}  # fmt: skip
+    "0": 0,
+    "1": 1,
+    "0.0": 0,
+    "1.0": 1,
+    "0.00": 0,
+    "1.00": 1,
+    "0.": None,
+    "1.": None,
+    "zero": 0,
+    "one": 1,
+    "no": 0,
+    "a": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +128,17 @@ def _lines(text: str) -> list[Value | None]:
         if _PLACEHOLDER.match(value) and not re.match(r"[01]/1\b", value):
             continue
         whole = re.fullmatch(
-            r"(-?[\w./]{1,12}?)(?:\s?(?:points?|pts?|marks?))?(?:\s?(?:/|out of|of)\s?(?:1|one)(?:\s?(?:points?))?)?(?:\s?[(*_,;–—-].{0,60}|\.\s.{0,60})?", value, re.IGNORECASE
+            r"(-?[\w./]{1,12}?)(?:\s?(?:points?|pts?|marks?))?(?:\s?(?:/|out of|of)\s?(?:1"
+            r"|one)(?:\s?(?:points?))?)?(?:\s?[(*_,;–—-].{0,60}|\.\s.{0,60})?",
+            value,
+            re.IGNORECASE,
         )
         share = re.fullmatch(r"([01])/1", whole[1]) if whole else None
-        found.append(_clear(share[1] if share else whole[1]) if whole and not re.match(r"\s?[-–]\s?\d", value[len(whole[1]) :]) else None)
+        found.append(
+            _clear(share[1] if share else whole[1])
+            if whole and not re.match(r"\s?[-–]\s?\d", value[len(whole[1]) :])
+            else None
+        )
     return found
 
 

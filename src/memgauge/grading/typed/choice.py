@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,37 +12,71 @@ from memgauge.grading.typed.cues import STOP_WORDS, Chosen, by_cue, segments, se
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
+from memgauge.grading.typed.words import word_list
 
-_OPTION = re.compile(r"(?:^|[\s.;,?:(])\(?([A-D])(?:[.):]|\s-)\)?\s+([^?]*?)(?=(?:[\s.;,(])\(?[B-D](?:[.):]|\s-)\)?\s+|\Z|\n)", re.S)
-_DURATION = re.compile(r"\b(?:duration|period|event|interval|span|option)\s([1-4])\s?[:=(-]\s?([^.;\n]+)", re.IGNORECASE)
+_OPTION = re.compile(
+    r"(?:^|[\s.;,?:(])\(?([A-D])(?:[.):]|\s-)\)?\s+([^?]*?)(?=(?:[\s.;,(])\(?[B-D](?:[.):]|\s-)\)?\s+|\Z|\n)", re.S
+)
+_DURATION = re.compile(
+    r"\b(?:duration|period|event|interval|span|option)\s([1-4])\s?[:=(-]\s?([^.;\n]+)", re.IGNORECASE
+)
 _LETTER = re.compile(r"(?<![^\W_])(?<!')([A-Da-d])(?![^\W_])(?!')(?!\.[a-z]\.)")
 _NUMBERED = re.compile(
     r"\b(?:duration|period|event|interval|span|option|number|no\.?)\s?#?\(?(?P<n>[1-4]|one|two|three|four)\b"
-    r"|\bthe (?P<o>first|second|third|fourth|former|latter|1st|2nd|3rd|4th)\b(?! of)(?! (?:day|week|month|time|photo|session|chat|one was mentioned))"
+    r"|\bthe (?P<o>first|second|third|fourth|former|latter|1st|2nd|3rd|4th)\b(?! of)(?! (?:day|week|month"
+    r"|time|photo|session|chat|one was mentioned))"
 )
-_NUMBERS = {"1": 1, "2": 2, "3": 3, "4": 4, "one": 1, "two": 2, "three": 3, "four": 4, "first": 1, "second": 2, "third": 3, "fourth": 4,
-            "former": 1, "latter": 2, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}  # fmt: skip
+_NUMBERS = {
+    word: number
+    for number, words in enumerate(
+        ("1 one first former 1st", "2 two second latter 2nd", "3 three third 3rd", "4 four fourth 4th"), 1
+    )
+    for word in words.split()
+}
 # What may follow a capital A that is an option; a lower-case word that is none of these makes it an article.
 _AFTER_A = re.compile(
-    r"\s(?:is|was|has|had|lasted|lasts|took|takes|ran|runs|wins?|because|since|as|over|rather|and|or|vs\.?|versus|than|appears?|seems?|would|must|should|clearly"
-    r"|definitely|certainly|obviously|by|with|then|for|being|not|it|if|but|spans?|spanned|exceeds?|exceeded|outlasts?|outlasted|comes?|came|looks?|will|the|in|on|at|to|so|too|again|covers?"
-    r"|covered|goes|went|ended|ends|started|starts|edges|still|only|isn't|wasn't|instead|which|where|while|when|though|although|cannot|can|could|might|may|according|based)\b"
+    r"\s(?:is|was|has|had|lasted|lasts|took|takes|ran|runs|wins?|because|since|as|over|rather|and|or"
+    r"|vs\.?|versus|than|appears?|seems?|would|must|should|clearly"
+    r"|definitely|certainly|obviously|by|with|then|for|being|not|it|if|but|spans?|spanned|exceeds?"
+    r"|exceeded|outlasts?|outlasted|comes?|came|looks?|will|the|in|on|at|to|so|too|again|covers?"
+    r"|covered|goes|went|ended|ends|started|starts|edges|still|only|isn't|wasn't|instead|which|where"
+    r"|while|when|though|although|cannot|can|could|might|may|according|based)\b"
 )
-_BEFORE_A = re.compile(r"(?:\b(?:option|answer|choice|letter|choose|pick|select|say|with|answer is|is|be|so|not|than|and|or|to|therefore|thus|hence|both|neither|nor|either|go for|it's|it is)\b[:\s\"'(]{0,3}|[(\[\"':=→])$")
-_LONGER = r"longer|longest|greater|more time|exceed(?:s|ed)?|outlast(?:s|ed)?|lengthier|larger|wins?|more (?:days|weeks|months|years|hours|minutes)|further|last(?:s|ed) the most"
-_SHORTER = r"shorter|shortest|briefer|less time|fewer (?:days|weeks|months|years|hours|minutes)|less than|quicker|faster"
+_BEFORE_A = re.compile(
+    r"(?:\b(?:option|answer|choice|letter|choose|pick|select|say|with|answer is|is|be|so|not|than|and|or"
+    r"|to|therefore|thus|hence|both|neither|nor|either|go for|it's|it is)\b[:\s\"'(]{0,3}|[(\[\"':=→])$"
+)
+_LONGER = (
+    r"longer|longest|greater|more time|exceed(?:s|ed)?|outlast(?:s|ed)?|lengthier|larger|wins?|more (?:days"
+    r"|weeks|months|years|hours|minutes)|further|last(?:s|ed) the most"
+)
+_SHORTER = (
+    r"shorter|shortest|briefer|less time|fewer (?:days|weeks|months|years|hours|minutes)|less than|quicker|faster"
+)
 _COMPARED = re.compile(rf"\b(?:(?P<more>{_LONGER})|(?P<less>{_SHORTER}))\b|(?<=\s)(?:(?P<gt>>)|(?P<lt><))(?=\s)")
 _EQUAL = re.compile(
-    r"\b(?:equal(?:ly)?|same (?:length|duration|amount|time)|equally long|identical|a tie|tied|no difference|neither|both (?:a|of|are|were|last|durations|options|took)|exactly as long|as long as)\b|\bboth[\s.!]*$"
+    r"\b(?:equal(?:ly)?|same (?:length|duration|amount|time)|equally long|identical|a tie|tied"
+    r"|no difference|neither|both (?:a|of|are|were|last|durations|options|took)|exactly as long"
+    r"|as long as)\b|\bboth[\s.!]*$"
 )
 _REJECT_BEFORE = re.compile(
-    r"\b(?:not|isn't|wasn't|rather than|instead of|n't be|cannot be|never|rul(?:e|es|ed|ing) out|eliminat(?:e|es|ed|ing)|exclud(?:e|es|ed|ing)|reject(?:s|ed|ing)?|unlike|as opposed to|neither|nor|n't (?:choose|pick))\s(?:(?:option|answer|the|duration|for)\s){0,2}[(\"']?$"
+    r"\b(?:not|isn't|wasn't|rather than|instead of|n't be|cannot be|never|rul(?:e|es|ed|ing) out"
+    r"|eliminat(?:e|es|ed|ing)|exclud(?:e|es|ed|ing)|reject(?:s|ed|ing)?|unlike|as opposed to|neither|nor"
+    r"|n't (?:choose|pick))\s(?:(?:option|answer|the|duration|for)\s){0,2}[(\"']?$"
 )
 _REJECT_AFTER = re.compile(
-    r"[)\"']?\s(?:is|was|can be|must be)\s(?:wrong|incorrect|out|ruled out|not (?:it|right|correct|the (?:answer|longer|one))|false|eliminated|excluded)\b|[)\"']?\s(?:isn't|wasn't|is not|was not) (?:it|right|correct|the (?:answer|one))\b"
+    r"[)\"']?\s(?:is|was|can be|must be)\s(?:wrong|incorrect|out|ruled out|not (?:it|right|correct"
+    r"|the (?:answer|longer|one))|false|eliminated|excluded)\b|[)\"']?\s(?:isn't|wasn't|is not"
+    r"|was not) (?:it|right|correct|the (?:answer|one))\b"
 )
-_THAN = re.compile(r"\b(?:than|versus|vs\.?|compared (?:to|with)|over|against|exceed(?:s|ed)?|outlast(?:s|ed)?|beats?)\s(?:(?:option|the|my|your|duration|that of|for)\s){0,2}[(\"']?$")
-_JOINED = re.compile(r"[)\"'.]?\s?(?:or|/|and|&|,|,? ?or(?: maybe| possibly| perhaps)?|vs\.?|versus)\s?(?:(?:option|duration|maybe|perhaps|possibly)\s){0,2}[(\"']?")
+_THAN = re.compile(
+    r"\b(?:than|versus|vs\.?|compared (?:to|with)|over|against|exceed(?:s|ed)?|outlast(?:s|ed)?"
+    r"|beats?)\s(?:(?:option|the|my|your|duration|that of|for)\s){0,2}[(\"']?$"
+)
+_JOINED = re.compile(
+    r"[)\"'.]?\s?(?:or|/|and|&|,|,? ?or(?: maybe| possibly| perhaps)?|vs\.?|versus)\s?(?:(?:option"
+    r"|duration|maybe|perhaps|possibly)\s){0,2}[(\"']?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +106,8 @@ class Pick:
 def read_options(question: str) -> Options:
     """Return the options of a question.
 
-    >>> options = read_options("Which is longer? Duration 1: my stay. Duration 2: the project. A. Duration 2 is longer. B. Duration 1 is longer.")
+    >>> asked = "Which is longer? Duration 1: my stay. Duration 2: the project."
+    >>> options = read_options(f"{asked} A. Duration 2 is longer. B. Duration 1 is longer.")
     >>> options.order, [sorted(w) for w in options.words]
     (('B', 'A'), [['project'], ['stay']])
     """
@@ -81,7 +117,13 @@ def read_options(question: str) -> Options:
     letters = tuple(sorted(texts)) if len(texts) > 1 else ("A", "B")
     if len(texts) < 2:
         versus = re.search(r"[:,?]\s*(.+?)\s*(?:,\s*)?\b(?:vs\.?|versus|or|compared to)\b\s*(.+?)[?.]", question)
-        texts = {"A": durations.get(1, ""), "B": durations.get(2, "")} if durations else {"A": versus[1], "B": versus[2]} if versus else {}
+        texts = (
+            {"A": durations.get(1, ""), "B": durations.get(2, "")}
+            if durations
+            else {"A": versus[1], "B": versus[2]}
+            if versus
+            else {}
+        )
     order = list(letters)
     full: dict[str, str] = {}
     for letter in letters:
@@ -90,13 +132,21 @@ def read_options(question: str) -> Options:
         if named and int(named[1]) <= len(order):
             order[int(named[1]) - 1] = letter
             full[letter] = durations.get(int(named[1]), "")
-    bags = {k: {stem(w) for w in re.findall(r"[^\W\d_]+", v.lower()) if w not in _PLAIN and len(w) > 1} for k, v in full.items()}
+    bags = {
+        k: {stem(w) for w in re.findall(r"[^\W\d_]+", v.lower()) if w not in _PLAIN and len(w) > 1}
+        for k, v in full.items()
+    }
     words = tuple(frozenset(bags[k] - set().union(*(bags[o] for o in letters if o != k))) for k in letters)
     asked = re.search(rf"\b(?:(?P<more>{_LONGER})|(?P<less>{_SHORTER}))\b", low)
     return Options(letters, tuple(order), words, asked is None or asked["more"] is not None)
 
 
-_PLAIN = STOP_WORDS | frozenset("duration period event interval span option longer shorter long time first second lasted took was between until from start end spent".split())
+_PLAIN = STOP_WORDS | frozenset(
+    word_list(
+        "duration period event interval span option longer shorter long time first second lasted took was "
+        "between until from start end spent "
+    )
+)
 
 
 def read_choice(prepared: Prepared, question: str, reference: str) -> Reading:
@@ -121,7 +171,7 @@ def read_choice(prepared: Prepared, question: str, reference: str) -> Reading:
             continue
         sound = [p for p in inside if p.flaw is None]
         led = by_cue(prepared, [p for p in sound if p.how != "content"] or sound, part, stops)
-        if led is None and len(parts) > 2 and sum(a != b for a, b in zip(flips, flips[1:], strict=False)) >= 3:
+        if led is None and len(parts) > 2 and sum(a != b for a, b in itertools.pairwise(flips)) >= 3:
             return nothing("flip-flopping without a final answer")
         return _decide(low, inside, sound, led, options, part, gold[1].upper())
     gone = refusal_in(low, broad=True)
@@ -136,7 +186,7 @@ def _decide(
         chosen, rule = led.mentions[0], led.rule
     elif won is not None:
         chosen, rule = won, "the comparison"
-        letters = [p for p in sound if p.how == "letter" and not (p.begin == won.begin)]
+        letters = [p for p in sound if p.how == "letter" and p.begin != won.begin]
         leading = [p for p in letters if not low[part[0] : p.begin].strip(" \"'*(-")]
         closing = [p for p in letters if p.begin > won.begin and _bare(low, p)]
         if led is not None and led.mentions[0].how == "letter":
@@ -166,7 +216,11 @@ def _decide(
     if won is not None and chosen.letter != won.letter and chosen.how == "letter" and won.begin > chosen.end:
         return nothing("letter and text contradict each other", (chosen.begin, won.end))
     gone = refusal_in(low, chosen.end, part[1]) if led is None or led.rule != "explicit answer" else None
-    if gone is not None and won is None and not re.search(r"\b(?:though|although|even if|while)\b", low[chosen.end : gone[0]]):
+    if (
+        gone is not None
+        and won is None
+        and not re.search(r"\b(?:though|although|even if|while)\b", low[chosen.end : gone[0]])
+    ):
         return refused(gone)
     return Reading("committed", chosen.letter == gold, rule, (chosen.begin, chosen.end))
 
@@ -184,7 +238,9 @@ def _picks(prepared: Prepared, options: Options) -> list[Pick]:
     picks: list[Pick] = []
     bare = re.fullmatch(r"[\s\"'(\[]*([a-d])[\s\"').\]!]*", low)
     if bare is not None:
-        return [Pick(bare.start(1), bare.end(1), bare[1].upper(), "letter")] if bare[1].upper() in options.letters else []
+        return (
+            [Pick(bare.start(1), bare.end(1), bare[1].upper(), "letter")] if bare[1].upper() in options.letters else []
+        )
     for match in _LETTER.finditer(text):
         letter = match[1].upper()
         if letter in options.letters and _is_option(text, low, match):
@@ -207,9 +263,13 @@ def _picks(prepared: Prepared, options: Options) -> list[Pick]:
         elif low[pick.end : pick.end + 4].lstrip(" .)\"'").startswith("?"):
             pick.flaw = "questioned"
         before = picks[i - 1] if i else None
-        if before is not None and before.letter != pick.letter and before.how == pick.how != "content" and before.flaw is None:
-            if _JOINED.fullmatch(low[before.end : pick.begin]):
-                before.flaw, pick.flaw = "joined", pick.flaw or "joined"
+        if (
+            before is not None
+            and before.letter != pick.letter
+            and before.how == pick.how != "content"
+            and before.flaw is None
+        ) and _JOINED.fullmatch(low[before.end : pick.begin]):
+            before.flaw, pick.flaw = "joined", pick.flaw or "joined"
     return picks
 
 
@@ -226,7 +286,9 @@ def _is_option(text: str, low: str, match: re.Match[str]) -> bool:
     enclosed = bool(re.match(r"[)\]\"']", right))
     if char == "a":
         named = re.search(r"\b(?:option|answer|choice|letter|answer is)\b[:\s\"'(]{0,3}$", left) is not None
-        return (enclosed and left[-1:] in "([\"' " and left != "") or (named and re.match(r"\s*(?:$|[.,;:!?)\n]|\s(?:is|because)\b)", right) is not None)
+        return (enclosed and left[-1:] in "([\"' " and left != "") or (
+            named and re.match(r"\s*(?:$|[.,;:!?)\n]|\s(?:is|because)\b)", right) is not None
+        )
     if re.match(r"\s*(?:$|[.,;:!?)\]\"'\n=<>…—-])", right) or enclosed:
         return True
     if not re.match(r"\s[a-z]", right):
@@ -245,7 +307,12 @@ def _contents(low: str, options: Options) -> list[Pick]:
         if letter is None:
             continue
         last = picks[-1] if picks else None
-        if last is not None and last.letter == letter and match.start() - last.end <= 16 and not re.search(r"[.;,!?\n]", low[last.end : match.start()]):
+        if (
+            last is not None
+            and last.letter == letter
+            and match.start() - last.end <= 16
+            and not re.search(r"[.;,!?\n]", low[last.end : match.start()])
+        ):
             last.end = match.end()
         else:
             picks.append(Pick(match.start(), match.end(), letter, "content"))
@@ -262,17 +329,21 @@ def _comparison(low: str, inside: Sequence[Pick], options: Options, part: Span) 
         stop = re.compile(r"[.!?;\n](?!\d)").search(low, match.end(), part[1])
         end = stop.start() if stop else part[1]
         after = [p for p in inside if match.end() <= p.begin < end]
-        said_of = re.compile(r"\s?(?:one|duration|period|of the two|option|time|event)?\s?(?:\w+\s)?(?:is|was|:|=|would be|belongs to)\s?(?:the\s|my\s|your\s|option\s)?").match(low, match.end())
+        said_of = re.compile(
+            r"\s?(?:one|duration|period|of the two|option|time|event)?\s?(?:\w+\s)?(?:is|was|:|=|would be"
+            r"|belongs to)\s?(?:the\s|my\s|your\s|option\s)?"
+        ).match(low, match.end())
         more = match["more"] is not None or match["gt"] is not None
         found: Pick | None
         if before and before[-1].flaw in (None, "rejected"):
             found = before[-1]
             # The option's own letter may stand before its words: "B. Duration 2 is longer".
-            negated = re.search(r"\b(?:not|never|isn't|wasn't|n't)\s(?:\w+\s){0,2}$", low[found.end : match.start()]) is not None
+            negated = (
+                re.search(r"\b(?:not|never|isn't|wasn't|n't)\s(?:\w+\s){0,2}$", low[found.end : match.start()])
+                is not None
+            )
             flipped = (not more) is options.wants_longer
-            if negated is not flipped:
-                found = _other(found, options, low) if two else None
-            elif found.flaw == "rejected":
+            if negated is not flipped or found.flaw == "rejected":
                 found = _other(found, options, low) if two else None
         elif after and said_of is not None and said_of.end() >= after[0].begin - 4 and after[0].flaw is None:
             found = after[0] if more is options.wants_longer else (_other(after[0], options, low) if two else None)

@@ -5,6 +5,7 @@ All patterns are for lower-case text and have bounded gaps, so a scan is linear 
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -12,34 +13,58 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from memgauge.grading.typed.prepare import Prepared, Span
+from memgauge.grading.typed.words import word_list
 
 _STOP = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|\n+")
 _STOP_WIDE = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|(?<=[^\x00-\x7f])[.!?;]|\n+")
 _EXPLICIT_HINTS = (
-    "answer", "final", "guess", "estimate", "conclu", "verdict", "go with", "say", "choose", "pick", "settle", "antwo", "réponse", "respuesta",
-    "risposta", "resposta", "ответ", "відповідь", "答", "답",
-)  # fmt: skip
+    "answer",
+    "final",
+    "guess",
+    "estimate",
+    "conclu",
+    "verdict",
+    "go with",
+    "say",
+    "choose",
+    "pick",
+    "settle",
+    "antwo",
+    "réponse",
+    "respuesta",
+    "risposta",
+    "resposta",
+    "ответ",
+    "відповідь",
+    "答",
+    "답",
+)
 _ABBREVIATED = re.compile(
-    r"(?:\b(?:[ap]\.m|e\.g|i\.e|approx|ca|vs|mr|mrs|dr|st|etc|incl|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tues?"
+    r"(?:\b(?:[ap]\.m|e\.g|i\.e|approx|ca|vs|mr|mrs|dr|st|etc|incl|jan|feb|mar|apr|jun|jul|aug|sept?|oct"
+    r"|nov|dec|mon|tues?"
     r"|wed|thurs?|fri|sat|sun|rs)|(?:^|\n)\s{0,8}\(?\d{1,2})\Z"
 )
 
 EXPLICIT = re.compile(
-    r"\b(?:answer|final (?:count|total|tally|number|order|verdict|value|result|date)|best (?:guess|estimate)|conclusion|guess"
+    r"\b(?:answer|final (?:count|total|tally|number|order|verdict|value|result|date)|best (?:guess"
+    r"|estimate)|conclusion|guess"
     r"|verdict|i(?:'d| would| will|'ll|) (?:go with|say|answer|choose|pick|settle on|guess)|i conclude(?: that)?"
     r"|antwort|réponse|respuesta|risposta|resposta|antwoord|ответ|відповідь)\b"
     r"(?: to (?:the|your|this) question| here| therefore| thus| now| then)?"
     r"\s{0,3}(?:is|was|are|would be|should be|must be|will be|remains|becomes|ist|lautet|est|es|è|é|is dus)?\b"
-    r"\s{0,3}(?:[:=→]|-(?=\s))?\s{0,3}(?:(?:therefore|thus|that|now|still|simply|just|clearly|most likely|probably|likely)\b,?"
+    r"\s{0,3}(?:[:=→]|-(?=\s))?\s{0,3}(?:(?:therefore|thus|that|now|still|simply|just|clearly|most likely"
+    r"|probably|likely)\b,?"
     r"\s{0,3}(?:is\s)?)*[:\"'( \n]{0,4}"
     r"|(?:答案|回答|答え|답|정답)(?:应该|應該)?(?:是|为|為|は|은|는)?\s{0,3}:?\s{0,3}"
 )
 """Names what follows as the answer. The end of a match is where the answer begins."""
 
 CONCLUDE = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|to (?:conclude|sum up|summari[sz]e)|in summary|overall"
+    r"\b(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|to (?:conclude|sum up"
+    r"|summari[sz]e)|in summary|overall"
     r"|in the end|all in all|finally|which (?:means|makes|gives|leaves|brings)|that (?:means|makes|gives|leaves|brings)"
-    r"|(?:it|this|they|these|those|and) makes?|making|giving|leaving|also|donc|por lo tanto|quindi|portanto|dus|daher)\b,?"
+    r"|(?:it|this|they|these|those|and) makes?|making|giving|leaving|also|donc|por lo tanto|quindi"
+    r"|portanto|dus|daher)\b,?"
     r"|所以|因此|⇒|∴|=>"
 )
 """Draws a conclusion: weaker than naming the answer, stronger than a bare mention."""
@@ -47,23 +72,30 @@ CONCLUDE = re.compile(
 _START = r"(?:^|[.!?;,:…—\n(\[-])[\s\"']{0,4}"
 _OPENER = r"(?:(?:no|but|oh|and|well|hmm+|ah|ok|okay|or|yes|then)[,.…]{0,3}\s)?"
 _WORDS = (
-    r"actually|correction|corrected|wait|sorry|apologies|my apologies|scratch that|strike that|on (?:second thoughts?|reflection)"
-    r"|hold on|let me (?:re[- ]?\w+|correct|fix|check|think|count)|i (?:made a mistake|misspoke|was wrong|stand corrected"
-    r"|misread|miscounted|take that back|need to correct|must correct|should correct)|my (?:mistake|bad|error)|oops|whoops"
+    r"actually|correction|corrected|wait|sorry|apologies|my apologies|scratch that|strike that"
+    r"|on (?:second thoughts?|reflection)"
+    r"|hold on|let me (?:re[- ]?\w+|correct|fix|check|think|count)|i (?:made a mistake|misspoke|was wrong"
+    r"|stand corrected"
+    r"|misread|miscounted|take that back|need to correct|must correct|should correct)|my (?:mistake|bad"
+    r"|error)|oops|whoops"
     r"|hmm+|rather|i mean|more precisely|edit|update|updated|revised|re-?checking|recounting|looking again"
-    r"|never ?mind|that(?:'s| is| was) (?:wrong|incorrect|not right)|or rather|checking again|looking closer|double-checking"
+    r"|never ?mind|that(?:'s| is| was) (?:wrong|incorrect|not right)|or rather|checking again"
+    r"|looking closer|double-checking"
     r"|strike that|make that|i meant"
 )
 _FIRST = (
-    r"\b(?:at first|initially|originally|i (?:first |initially |originally |had )?(?:thought|assumed|said|guessed|counted|believed)"
+    r"\b(?:at first|initially|originally|i (?:first |initially |originally |had )?(?:thought|assumed|said"
+    r"|guessed|counted|believed)"
     r"|my (?:first|initial|original) (?:guess|thought|count|answer|impression)|earlier i said|first i thought)\b"
     r"[^.!?\n]{0,120}?[,;]?\s(?:but|then|however|yet|though)\b"
 )
 _REVISE = re.compile(rf"{_START}{_OPENER}(?:{_WORDS})\b|{_FIRST}")
 _REVISE_NO = re.compile(rf"{_START}{_OPENER}(?:{_WORDS}|no(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST}")
 _QUICK = re.compile(
-    r"actually|correct|wait|sorry|apolog|scratch|strike|second thought|reflection|hold on|let me|i m|wrong|stand|take that"
-    r"|my |oops|hmm|rather|precise|edit|updat|revis|check|count|look|never|no\b|first|initial|origin|thought|said|guess|make that|assumed"
+    r"actually|correct|wait|sorry|apolog|scratch|strike|second thought|reflection|hold on|let me|i m"
+    r"|wrong|stand|take that"
+    r"|my |oops|hmm|rather|precise|edit|updat|revis|check|count|look|never|no\b|first|initial|origin"
+    r"|thought|said|guess|make that|assumed"
 )
 
 
@@ -76,7 +108,11 @@ def sentences(low: str) -> list[Span]:
     found: list[Span] = []
     begin = 0
     for match in (_STOP if low.isascii() else _STOP_WIDE).finditer(low):
-        if match[0][0] == "." and len(match[0]) == 1 and _ABBREVIATED.search(low, max(begin, match.start() - 12), match.start()):
+        if (
+            match[0][0] == "."
+            and len(match[0]) == 1
+            and _ABBREVIATED.search(low, max(begin, match.start() - 12), match.start())
+        ):
             continue
         if low[begin : match.end()].strip():
             found.append((begin, match.end()))
@@ -99,7 +135,7 @@ def revisions(low: str, *, no_revises: bool = True) -> list[int]:
 def segments(low: str, *, no_revises: bool = True) -> list[Span]:
     """Return the stretches between revisions: what the last one commits to counts."""
     cuts = [0, *revisions(low, no_revises=no_revises), len(low)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a] or [(0, len(low))]
+    return [(a, b) for a, b in itertools.pairwise(cuts) if b > a] or [(0, len(low))]
 
 
 def explicit_ends(prepared: Prepared) -> list[int]:
@@ -152,7 +188,9 @@ def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequenc
 
 
 _NAMED_AFTER = re.compile(
-    r"[\s\"')]{0,2}\s?(?:is|are|was|would be|must be|should be)\s(?:the|my)\s(?:final |correct |right |overall |best )?(?:answer|total|count|sum|choice|tally)\b(?!\s(?:to|of|for)\s(?:another|a different))"
+    r"[\s\"')]{0,2}\s?(?:is|are|was|would be|must be|should be)\s(?:the|my)\s(?:final |correct |right "
+    r"|overall |best )?(?:answer|total|count|sum|choice|tally)\b(?!\s(?:to|of|for)\s(?:another"
+    r"|a different))"
 )
 
 
@@ -194,9 +232,12 @@ def stem(word: str) -> str:
 
 
 STOP_WORDS = frozenset(
-    "a an the of to in on at by for from with and or but if is are was were be been being am do does did done have has had"
-    " i me my mine we us our you your he she it its they them their this that these those there here what which who whom"
-    " whose when where why how many much so as than then now just only also very can could will would shall should may might"
-    " must not no yes about into over under up down out off again right still ever any some all both each so far these days"
-    " currently please answer give format yyyy mm dd".split()
+    word_list(
+        "a an the of to in on at by for from with and or but if is are was were be been being am do does did "
+        "done have has had i me my mine we us our you your he she it its they them their this that these "
+        "those there here what which who whom whose when where why how many much so as than then now just "
+        "only also very can could will would shall should may might must not no yes about into over under up "
+        "down out off again right still ever any some all both each so far these days currently please answer "
+        "give format yyyy mm dd "
+    )
 )

@@ -15,7 +15,8 @@ from memgauge.grading.typed.words import CARDINAL, ORDINALS, cardinal
 
 # English first: short forms are English only, since "mai" and "mars" are words elsewhere.
 _MONTHS = """
-january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|november nov|december dec
+january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|november nov|\
+december dec
 januar jänner|februar|märz maerz|april|mai|juni|juli|august|september|oktober okt|november|dezember dez
 janvier|février fevrier|mars|avril|mai|juin|juillet|août aout|septembre|octobre|novembre|décembre decembre
 enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre setiembre|octubre|noviembre|diciembre
@@ -49,8 +50,10 @@ def _pattern() -> re.Pattern[str]:
         r"|(?<![\d./-])(?P<a2>\d{1,2})\s?(?P<s2>[-/.])\s?(?P<b2>\d{1,2})\s?(?P=s2)\s?(?P<y2>\d{4}|\d\d)(?!\d)(?![/-]\d)"
         r"|(?P<y3>\d{4})\s?[年년]\s?(?P<m3>\d{1,2})\s?[月월]\s?(?P<d3>\d{1,2})(?:\s?[日号號일])?"
         r"|(?<![\d./-])(?P<y4>(?:19|20)\d\d)(?P<m4>0[1-9]|1[0-2])(?P<d4>[0-2]\d|3[01])(?:t\d{4,6}z?)?(?![\d])"
-        rf"|\b(?P<d5>{day})(?!\d)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})(?![^\W\d_])\.?(?:,|\s?-|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
-        rf"|\b(?P<m6>{month})\b\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|of\s|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
+        rf"|\b(?P<d5>{day})(?!\d)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})(?![^\W\d_])\.?(?:,|\s?-"
+        rf"|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
+        rf"|\b(?P<m6>{month})\b\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|of\s"
+        rf"|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
         rf"|\b(?P<y7>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s?(?P<m7>{month})\b\.?[\s-]?(?:the\s)?(?P<d7>{day})(?!\d)"
         rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b"
     )
@@ -87,9 +90,9 @@ def find_dates(low: str) -> list[Dated]:
             item.flaw = "a bound or an approximation"
         elif _REJECT.search(left):
             item.flaw = "rejected"
-        if i and _JOINED.fullmatch(low[found[i - 1].end : item.begin]):
-            item.flaw = found[i - 1].flaw = "a range or two candidates"
-        elif i and re.search(r"\bbetween\s\S{0,3}(?:the\s)?$", low[max(0, found[i - 1].begin - 14) : found[i - 1].begin]):
+        if (i and _JOINED.fullmatch(low[found[i - 1].end : item.begin])) or (
+            i and re.search(r"\bbetween\s\S{0,3}(?:the\s)?$", low[max(0, found[i - 1].begin - 14) : found[i - 1].begin])
+        ):
             item.flaw = found[i - 1].flaw = "a range or two candidates"
     clear = {day for item in found if len(item.days) == 1 for day in item.days}
     for item in found:
@@ -104,18 +107,35 @@ def find_dates(low: str) -> list[Dated]:
 
 _SECOND_DAY = re.compile(
     r"(?<![\d/.-])(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|,|or|and|to|until|through|&|~)\s?(?:the\s)?$"
-    r"|\b(?:jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*)\.?\s(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|or|and|to)\s?$"
+    r"|\b(?:jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*)\.?\s(?:3[01]"
+    r"|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|or|and|to)\s?$"
 )
-_SECOND_AFTER = re.compile(r"\s?(?:,?\sor\s(?:the\s)?(?:a day|\d|so\b|thereabouts|earlier|later|maybe|possibly)|\s?-\s?\d{1,2}\b(?!:)|\s?~)")
+_SECOND_AFTER = re.compile(
+    r"\s?(?:,?\sor\s(?:the\s)?(?:a day|\d|so\b|thereabouts|earlier|later|maybe|possibly)|\s?-\s?\d{1,2}\b(?!:)|\s?~)"
+)
 _BOUND = re.compile(
-    r"(?:\b(?:before|after|by|until|till|since|around|about|approximately|approx\.?|roughly|circa|ca\.?|prior to|no later than|not later than"
-    r"|no earlier than|not before|not after|on or (?:before|after|around|about)|at or around|as early as|as late as|near|close to|shortly (?:before|after)|sometime (?:in|around|between)|the week of|week of"
-    r"|early|late|mid|day (?:before|after)|days? (?:before|after)|weeks? (?:before|after)|following|preceding|some time)|[~≈<>≤≥])"
+    r"(?:\b(?:before|after|by|until|till|since|around|about|approximately|approx\.?|roughly|circa|ca\.?"
+    r"|prior to|no later than|not later than"
+    r"|no earlier than|not before|not after|on or (?:before|after|around|about)|at or around|as early as"
+    r"|as late as|near|close to|shortly (?:before|after)|sometime (?:in|around|between)|the week of"
+    r"|week of"
+    r"|early|late|mid|day (?:before|after)|days? (?:before|after)|weeks? (?:before|after)|following"
+    r"|preceding|some time)|[~≈<>≤≥])"
     r"[\s-]{0,2}(?:the\s)?(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s(?:the\s)?)?$"
 )
-_BOUND_AFTER = re.compile(r"\s?,?\s?(?:or (?:so|thereabouts|earlier|later|around then|before|after)\b|\(?approx|at the (?:latest|earliest)|\(?approximately|give or take|-?ish\b|at the (?:latest|earliest)|\(?estimated)")
-_REJECT = re.compile(r"\b(?:not|isn't|wasn't|rather than|instead of|as opposed to|neither|nor)\s(?:(?:on|the|in|be|exactly)\s){0,2}(?:[a-z]{3,9}day,?\s)?$")
-_JOINED = re.compile(r",?\s?\(?(?:or|-|to|~|/|until|till|through|thru|vs\.?|,? ?(?:or|maybe|perhaps|possibly) (?:on |maybe |perhaps |possibly |even |the )?(?:the )?)\s?(?:on\s|the\s)?\(?")
+_BOUND_AFTER = re.compile(
+    r"\s?,?\s?(?:or (?:so|thereabouts|earlier|later|around then|before|after)\b|\(?approx"
+    r"|at the (?:latest|earliest)|\(?approximately|give or take|-?ish\b|at the (?:latest|earliest)"
+    r"|\(?estimated)"
+)
+_REJECT = re.compile(
+    r"\b(?:not|isn't|wasn't|rather than|instead of|as opposed to|neither|nor)\s(?:(?:on|the|in|be"
+    r"|exactly)\s){0,2}(?:[a-z]{3,9}day,?\s)?$"
+)
+_JOINED = re.compile(
+    r",?\s?\(?(?:or|-|to|~|/|until|till|through|thru|vs\.?|,? ?(?:or|maybe|perhaps|possibly) (?:on "
+    r"|maybe |perhaps |possibly |even |the )?(?:the )?)\s?(?:on\s|the\s)?\(?"
+)
 
 
 @lru_cache(maxsize=16384)
@@ -144,8 +164,8 @@ def _days(match: re.Match[str]) -> frozenset[date]:
         found = _make(*(int(match[part + number]) for part in "ymd"))
         return frozenset() if found is None else frozenset({found})
     number = next(k for k in "5678" if match["m" + k])
-    day, month, year = _day(match["d" + number]), _month_numbers()[match["m" + number]], _year(match["y" + number])
-    made = None if day is None or year is None else _make(year, month, day)
+    said, of, numbered = _day(match["d" + number]), _month_numbers()[match["m" + number]], _year(match["y" + number])
+    made = None if said is None or numbered is None else _make(numbered, of, said)
     return frozenset() if made is None else frozenset({made})
 
 
@@ -167,13 +187,31 @@ def _year(text: str) -> int | None:
 
 
 _SYNONYMS = {
-    "end": "finish", "complete": "finish", "completion": "finish", "conclude": "finish", "done": "finish", "completed": "finish",
-    "complet": "finish", "conclud": "finish", "begin": "start", "began": "start", "begun": "start", "commence": "start",
-    "commenc": "start", "buy": "purchase", "bought": "purchase", "purchas": "purchase", "met": "meet", "went": "go", "sold": "sell",
-    "mov": "move", "arriv": "arrive", "got": "get", "received": "get", "receiv": "get", "left": "leave", "took": "take",
-    "visited": "visit", "saw": "see", "signed": "sign", "ended": "finish", "finish": "finish", "adopt": "adopt", "sent": "send",
-    "join": "join", "graduat": "finish", "graduate": "finish", "married": "marry", "wedding": "marry", "born": "birth", "birthday": "birth",
-}  # fmt: skip
+    word: root
+    for root, words in {
+        "finish": "end complete completion conclude done completed complet conclud ended finish graduat graduate",
+        "start": "begin began begun commence commenc",
+        "purchase": "buy bought purchas",
+        "meet": "met",
+        "go": "went",
+        "sell": "sold",
+        "move": "mov",
+        "arrive": "arriv",
+        "get": "got received receiv",
+        "leave": "left",
+        "take": "took",
+        "visit": "visited",
+        "see": "saw",
+        "sign": "signed",
+        "adopt": "adopt",
+        "send": "sent",
+        "join": "join",
+        "marry": "married wedding",
+        "birth": "born birthday",
+    }.items()
+    for word in words.split()
+}
+"""Words of events by one name each, so that "completed" answers "finish"."""
 
 
 def _root(word: str) -> str:
@@ -225,7 +263,8 @@ def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
 
 
 _PARTIAL = re.compile(
-    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|\b\d{1,2}[/-]\d{1,4}\b|\b(?:19|20)\d\d\b"
+    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
+    r"|\b\d{1,2}[/-]\d{1,4}\b|\b(?:19|20)\d\d\b"
 )
 
 
@@ -238,7 +277,9 @@ def _pick(low: str, inside: list[Dated], question: str) -> tuple[Dated, str]:
     scores = []
     before = 0
     for i, item in enumerate(sound):
-        begin = max(before, *(low.rfind(mark, before, item.begin) for mark in (".", ";", "\n", ",", " and ", " but ")), 0)
+        begin = max(
+            before, *(low.rfind(mark, before, item.begin) for mark in (".", ";", "\n", ",", " and ", " but ")), 0
+        )
         end = sound[i + 1].begin if i + 1 < len(sound) else len(low)
         tail = re.search(r"[.;,\n]| and | but ", low[item.end : end])
         stop = item.end + tail.start() if tail else end

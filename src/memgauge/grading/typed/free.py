@@ -6,6 +6,7 @@ that answers the question.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -18,32 +19,49 @@ from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.quantity import asked_unit, read_quantity, reference_number
 from memgauge.grading.typed.reading import Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
-from memgauge.grading.typed.words import UNITS
+from memgauge.grading.typed.words import UNITS, word_list
 from memgauge.grading.typed.yesno import polarity, read_yes_no
 
 _WORD = re.compile(r"[^\W_]+(?:['.][^\W_]+)*|[$€£¥%°#]")
-_SMALL = frozenset("a an the to of in on at by for from with is are was it its my your their his her our and or some this that these those dr mr mrs ms prof".split())
-_SPELLING = {
-    "grey": "gray", "colour": "color", "colou": "color", "favourite": "favorite", "theatre": "theater", "centre": "center", "tyre": "tire", "pyjama": "pajama",
-    "mum": "mom", "litre": "liter", "metre": "meter", "aluminium": "aluminum", "doughnut": "donut", "yoghurt": "yogurt", "whisky": "whiskey",
-    "&": "and", "photo": "photograph", "pic": "photograph", "tv": "television", "bike": "bicycle", "ok": "okay",
-}  # fmt: skip
+_SMALL = frozenset(
+    word_list(
+        "a an the to of in on at by for from with is are was it its my your their his her our and or some "
+        "this that these those dr mr mrs ms prof "
+    )
+)
+_SPELLING = dict(
+    pair.split("/")
+    for pair in word_list(
+        "grey/gray colour/color colou/color favourite/favorite theatre/theater centre/center tyre/tire "
+        "pyjama/pajama mum/mom litre/liter metre/meter aluminium/aluminum doughnut/donut yoghurt/yogurt "
+        "whisky/whiskey &/and photo/photograph pic/photograph tv/television bike/bicycle ok/okay "
+    )
+)
 _DENIED = re.compile(
-    r"(?:\b(?:not|no longer|never|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|used to (?:be|like|drink|eat|bake|love|have|use|own|order|prefer)?|formerly|previously|before that|instead of|rather than"
-    r"|stopped|quit|gave up|given up|no more|moved (?:on|away) from|switched (?:away )?from|changed from|went from|instead of|tired of|replaced|neither|nor|other than|except|but not|away from|originally|initially|once|at first|was|were|earlier)\b|n't\b)"
+    r"(?:\b(?:not|no longer|never|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|used to (?:be|like"
+    r"|drink|eat|bake|love|have|use|own|order|prefer)?|formerly|previously|before that|instead of"
+    r"|rather than"
+    r"|stopped|quit|gave up|given up|no more|moved (?:on|away) from|switched (?:away )?from|changed from"
+    r"|went from|instead of|tired of|replaced|neither|nor|other than|except|but not|away from|originally"
+    r"|initially|once|at first|was|were|earlier)\b|n't\b)"
     r"[^.!?;,\n]{0,24}$"
 )
 _PAST_AFTER = re.compile(
-    r"[\s\"')]{0,3}(?:(?:any ?more|any longer|no longer|before|previously|earlier|originally|at first|was (?:the |your |my )?(?:old|previous|former|earlier|first|original)|in the past|used to|was replaced|was before|until|to (?=\w)|is (?:the )?(?:old|outdated|former)|is (?:wrong|not)|isn't|wasn't|but (?:now|then|later|changed|switched)|then (?:switched|changed|moved))\b|→|->)"
+    r"[\s\"')]{0,3}(?:(?:any ?more|any longer|no longer|before|previously|earlier|originally|at first"
+    r"|was (?:the |your |my )?(?:old|previous|former|earlier|first|original)|in the past|used to"
+    r"|was replaced|was before|until|to (?=\w)|is (?:the )?(?:old|outdated|former)|is (?:wrong|not)|isn't"
+    r"|wasn't|but (?:now|then|later|changed|switched)|then (?:switched|changed|moved))\b|→|->)"
 )
 _FROM_TO = re.compile(r"\b(?:from|instead of|replac(?:ed|es|ing)|over)\s(?:the\s|a\s|an\s)?[\"']?$")
 _NOW = re.compile(
-    r"\b(?:now|currently|most recently|latest|these days|nowadays|at present|as of now|today|at the moment|finally|lately|recently|current(?:ly)?|new(?:est)?|ended up|settled on|switched to|changed (?:it )?to|moved (?:on )?to|updated to|replaced (?:it|that|them) with|present)\b"
+    r"\b(?:now|currently|most recently|latest|these days|nowadays|at present|as of now|today"
+    r"|at the moment|finally|lately|recently|current(?:ly)?|new(?:est)?|ended up|settled on|switched to"
+    r"|changed (?:it )?to|moved (?:on )?to|updated to|replaced (?:it|that|them) with|present)\b"
 )
 
 
 def tokens(text: str) -> list[tuple[str, int, int]]:
-    """Return the words of a lower-case text as (normal form, begin, end): stems, digits for number words, no accents."""
+    """Return the words of a lower-case text as (normal form, begin, end): stems, digits, no accents."""
     found = []
     for match in _WORD.finditer(text):
         word = match[0]
@@ -94,7 +112,11 @@ def read_free(prepared: Prepared, question: str, reference: str, old_answer: str
     places = _occurrences(said, wanted, part)
     good = [p for p in places if not _denied(low, p, part)]
     old = _wanted(old_answer) if old_answer else None
-    olds = [p for p in _occurrences(said, old, part) if not _denied(low, p, part)] if old and old.joined != wanted.joined else []
+    olds = (
+        [p for p in _occurrences(said, old, part) if not _denied(low, p, part)]
+        if old and old.joined != wanted.joined
+        else []
+    )
     if not good:
         if gone is not None and not places:
             return refused(gone)
@@ -136,12 +158,17 @@ def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
     asked = re.match(r"\s*how (?:many|much)\b", question.lower()) is not None
     if rest and not asked:
         return None
-    if any(c.isalpha() for c in reference[: number.begin]) or not (number.units or asked or asked_unit(question) or find_numbers(prepared.low)):
+    if any(c.isalpha() for c in reference[: number.begin]) or not (
+        number.units or asked or asked_unit(question) or find_numbers(prepared.low)
+    ):
         return None
     return read_quantity(prepared, question, reference, counting=not number.units and not asked_unit(question))
 
 
-_TIME = re.compile(r"(?P<h>\d{1,2})(?::(?P<m>\d\d))(?::\d\d)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?|(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?\s?m\b\.?")
+_TIME = re.compile(
+    r"(?P<h>\d{1,2})(?::(?P<m>\d\d))(?::\d\d)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
+    r"|(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?\s?m\b\.?"
+)
 
 
 def _minutes(match: re.Match[str]) -> frozenset[int]:
@@ -171,12 +198,17 @@ def _read_time(prepared: Prepared, gold: frozenset[int]) -> Reading:
 
 
 def _committed(prepared: Prepared, question: str, said: list[tuple[str, int, int]], wanted: _Wanted) -> Span:
-    """Return the stretch that answers: after an answer cue, after the last revision, or the sentence closest to the question."""
+    """Return the stretch that answers: after an answer cue or a revision, or closest to the question."""
     low = prepared.low
     size = len(low)
     starts = [at for at in revisions(low) if low[at:].strip(" .,:;!?")]
     begin = starts[-1] if starts else 0
-    if begin and not _occurrences(said, wanted, (begin, size)) and refusal_in(low, begin) is None and len(low[begin:].split()) < 2:
+    if (
+        begin
+        and not _occurrences(said, wanted, (begin, size))
+        and refusal_in(low, begin) is None
+        and len(low[begin:].split()) < 2
+    ):
         begin = 0
     ends = [at for at in explicit_ends(prepared) if at >= begin and low[at:].strip(" .,:;!?")]
     stops = sentences(low)
@@ -185,7 +217,7 @@ def _committed(prepared: Prepared, question: str, said: list[tuple[str, int, int
         stop = next((b for a, b in stops if at < b), size)
         boxed = next((b for a, b in prepared.boxes if a == at), None)
         return at, boxed if boxed is not None else stop
-    pieces = [p for p in _clauses(low, begin, size)]
+    pieces = list(_clauses(low, begin, size))
     keys = question_words(question)
     scored = [len({w for w, a, _ in said if p[0] <= a < p[1]} & keys) for p in pieces]
     best = max(scored, default=0)
@@ -193,18 +225,31 @@ def _committed(prepared: Prepared, question: str, said: list[tuple[str, int, int
         piece = pieces[scored.index(best)]
         rest = [w for w, a, _ in said if piece[0] <= a < piece[1] and w not in keys and w not in _SMALL]
         others = [p for p in pieces if p != piece and _occurrences(said, wanted, p)]
-        if rest and others and not _occurrences(said, wanted, piece) and re.search(r"\b(?:is|are|says?|reads?|shows?)\b", low[piece[0] : piece[1]]):
+        if (
+            rest
+            and others
+            and not _occurrences(said, wanted, piece)
+            and re.search(r"\b(?:is|are|says?|reads?|shows?)\b", low[piece[0] : piece[1]])
+        ):
             return piece
     return begin, size
 
 
 def _clauses(low: str, begin: int, end: int) -> list[Span]:
-    cuts = [begin, *(m.end() for m in re.finditer(r"[.!?;\n](?=\s)|\s(?:but|while|whereas)\s", low[begin:end])), end - begin]
-    return [(begin + a if i else a, begin + b) for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False)) if b > (a if i else a - begin)]
+    cuts = [
+        begin,
+        *(m.end() for m in re.finditer(r"[.!?;\n](?=\s)|\s(?:but|while|whereas)\s", low[begin:end])),
+        end - begin,
+    ]
+    return [
+        (begin + a if i else a, begin + b)
+        for i, (a, b) in enumerate(itertools.pairwise(cuts))
+        if b > (a if i else a - begin)
+    ]
 
 
 def _occurrences(said: list[tuple[str, int, int]], wanted: _Wanted, part: Span) -> list[Span]:
-    """Return where the reference is said: its words in order, written as one word, or all its content words close by."""
+    """Return where the reference is said: its words in order or as one word, or its content words close by."""
     inside = [t for t in said if part[0] <= t[1] < part[1]]
     size = len(wanted.words)
     found: list[Span] = []
@@ -212,12 +257,14 @@ def _occurrences(said: list[tuple[str, int, int]], wanted: _Wanted, part: Span) 
         joined = ""
         for j in range(i, min(len(inside), i + size + 2)):
             joined += inside[j][0]
-            if joined == wanted.joined or (j == i + size - 1 and all(_close(a[0], b) for a, b in zip(inside[i : j + 1], wanted.words, strict=True))):
+            if joined == wanted.joined or (
+                j == i + size - 1 and all(_close(a[0], b) for a, b in zip(inside[i : j + 1], wanted.words, strict=True))
+            ):
                 found.append((inside[i][1], inside[j][2]))
                 break
             if len(joined) > len(wanted.joined) + 4:
                 break
-    if found or len(wanted.content) < 2 and size < 2:
+    if found or (len(wanted.content) < 2 and size < 2):
         return found
     # All the content words, in any order, within a window of three times as many words and a few more.
     window = 3 * len(wanted.content) + 4
@@ -241,7 +288,12 @@ def _close(word: str, other: str) -> bool:
     """Say whether two words are one, but for a slip in a long one."""
     if word == other:
         return True
-    if min(len(word), len(other)) < 7 or not (word.isalpha() and other.isalpha()) or word[0] != other[0] or abs(len(word) - len(other)) > 1:
+    if (
+        min(len(word), len(other)) < 7
+        or not (word.isalpha() and other.isalpha())
+        or word[0] != other[0]
+        or abs(len(word) - len(other)) > 1
+    ):
         return False
     i = next((k for k, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
     return word[i + 1 :] == other[i + 1 :] or word[i:] == other[i + 1 :] or word[i + 1 :] == other[i:]
@@ -257,7 +309,9 @@ def _denied(low: str, place: Span, part: Span) -> bool:
         return True
     if re.search(r"\b(?:not only|used to \w+ \w+ and now)\b[^.!?;]{0,24}$", left):
         return False
-    if re.search(r"\b(?:now|currently|to|with|is)\s(?:the\s|a\s|an\s|your\s|my\s)?[\"']?$", left) and not re.search(r"\bnot\b[^.!?;,\n]{0,16}$|\b(?:used|prior|close) to\s[\"']?$|\bn't\b[^,.;]{0,16}$", left):
+    if re.search(r"\b(?:now|currently|to|with|is)\s(?:the\s|a\s|an\s|your\s|my\s)?[\"']?$", left) and not re.search(
+        r"\bnot\b[^.!?;,\n]{0,16}$|\b(?:used|prior|close) to\s[\"']?$|\bn't\b[^,.;]{0,16}$", left
+    ):
         return bool(re.match(r"[\s\"')]{0,3}(?:any ?more|any longer)\b", right))
     if _FROM_TO.search(left) or _PAST_AFTER.match(right):
         return True
@@ -266,7 +320,9 @@ def _denied(low: str, place: Span, part: Span) -> bool:
         return False
     # "was" marks the past only where something else is said to hold now.
     word = match[0].split()[0]
-    return word not in ("was", "were", "once", "at", "earlier", "initially", "originally") or bool(_NOW.search(low, place[1], part[1]))
+    return word not in ("was", "were", "once", "at", "earlier", "initially", "originally") or bool(
+        _NOW.search(low, place[1], part[1])
+    )
 
 
 def _current(low: str, chosen: Span, olds: list[Span], part: Span) -> bool:
@@ -274,21 +330,43 @@ def _current(low: str, chosen: Span, olds: list[Span], part: Span) -> bool:
     last_old = olds[-1]
     if chosen[0] > last_old[0]:
         return True
-    return bool(re.match(r"[\s\"')]{0,3}(?:has |have )?(?:replac\w+|instead of|rather than|took over from|not|,? (?:and )?not|after|\(?(?:previously|formerly|before|was|up from|it was|used to|earlier|changed from|no longer))", low[chosen[1] : chosen[1] + 24])) or bool(
-        re.search(r"\b(?:before|previously|earlier|used to|was|were|old|former|originally|not|until|replac\w+|instead of|rather than|over|from|after|had been)\b[^.!?;\n]{0,24}$", low[max(chosen[1], last_old[0] - 36) : last_old[0]])
+    return bool(
+        re.match(
+            r"[\s\"')]{0,3}(?:has |have )?(?:replac\w+|instead of|rather than|took over from|not"
+            r"|,? (?:and )?not|after|\(?(?:previously|formerly|before|was|up from|it was|used to|earlier"
+            r"|changed from|no longer))",
+            low[chosen[1] : chosen[1] + 24],
+        )
+    ) or bool(
+        re.search(
+            r"\b(?:before|previously|earlier|used to|was|were|old|former|originally|not|until|replac\w+"
+            r"|instead of|rather than|over|from|after|had been)\b[^.!?;\n]{0,24}$",
+            low[max(chosen[1], last_old[0] - 36) : last_old[0]],
+        )
     )
 
 
 def _joined(low: str, place: Span, other: Span) -> bool:
     """Say whether two values stand side by side and neither is marked as the current one."""
     first, second = sorted((place, other))
-    return re.fullmatch(r"[\s\"')]{0,2}(?:,|&|/|and|as well as|,? and)[\s\"'(]{0,2}(?:the |a )?", low[first[1] : second[0]]) is not None
+    return (
+        re.fullmatch(
+            r"[\s\"')]{0,2}(?:,|&|/|and|as well as|,? and)[\s\"'(]{0,2}(?:the |a )?", low[first[1] : second[0]]
+        )
+        is not None
+    )
 
 
 def _alternative(low: str, place: Span, part: Span) -> bool:
     """Say whether the reference is only one of two candidates."""
-    after = re.match(r"[\s\"')]{0,2},?\s?(?:or|/|or maybe|or perhaps|or possibly)\s(?!(?:so|rather|more)\b)\w", low[place[1] : min(part[1], place[1] + 24)])
-    before = re.search(r"\w[\"']?\s?,?\s?(?:or|or maybe|or perhaps|or possibly|or else|/)\s(?:the\s|a\s|an\s|maybe\s)?[\"']?$", low[max(part[0], place[0] - 24) : place[0]])
+    after = re.match(
+        r"[\s\"')]{0,2},?\s?(?:or|/|or maybe|or perhaps|or possibly)\s(?!(?:so|rather|more)\b)\w",
+        low[place[1] : min(part[1], place[1] + 24)],
+    )
+    before = re.search(
+        r"\w[\"']?\s?,?\s?(?:or|or maybe|or perhaps|or possibly|or else|/)\s(?:the\s|a\s|an\s|maybe\s)?[\"']?$",
+        low[max(part[0], place[0] - 24) : place[0]],
+    )
     return bool(after or before)
 
 
@@ -304,4 +382,11 @@ def _longer_sign(text: str, place: Span, reference: str) -> bool:
 def _overtaken(low: str, chosen: Span, part: Span) -> bool:
     """Say whether something else is said to have come after the reference: "focaccia, then rye"."""
     right = low[chosen[1] : min(part[1], chosen[1] + 60)]
-    return bool(re.match(r"[\s\"')]{0,2},?\s?(?:and\s|but\s)?(?:then|later|afterwards|next|followed by|most recently|now|before (?:switching|changing|moving) to)\s(?!(?:you|it|and|that|this|have|as|for|your|because|since|every|each|on)\b)\w", right))
+    return bool(
+        re.match(
+            r"[\s\"')]{0,2},?\s?(?:and\s|but\s)?(?:then|later|afterwards|next|followed by|most recently"
+            r"|now|before (?:switching|changing|moving) to)\s(?!(?:you|it|and|that|this|have|as|for|your"
+            r"|because|since|every|each|on)\b)\w",
+            right,
+        )
+    )

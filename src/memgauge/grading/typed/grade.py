@@ -69,7 +69,8 @@ def grade_typed(
 
     Raises `InputError` for an unknown subtype or mode.
 
-    >>> grade = grade_typed("**2.** Wait, so the answer is 3.", subtype="MSR_Counting", question="How many?", reference="3")
+    >>> said = "**2.** Wait, so the answer is 3."
+    >>> grade = grade_typed(said, subtype="MSR_Counting", question="How many?", reference="3")
     >>> grade.correct, grade.rule, grade.committed, grade.span
     (True, 'explicit answer', '3', (30, 31))
     """
@@ -85,7 +86,11 @@ def grade_typed(
             subtype, Outcome.REFUSED_BY_SERVER, None, f"{kind} output", mode, refused_kind=kind, by_rule=by_rule
         )
     if prepared.status != "ok":
-        kind_ = AbstainKind.OVERFLOW if prepared.status == "unfinished" and finish_reason == "length" else AbstainKind.FORMAT
+        kind_ = (
+            AbstainKind.OVERFLOW
+            if prepared.status == "unfinished" and finish_reason == "length"
+            else AbstainKind.FORMAT
+        )
         return TypedGrade(
             subtype, Outcome.ABSTAINED, False, _NO_ANSWER[prepared.status], mode, abstain_kind=kind_, by_rule=by_rule
         )

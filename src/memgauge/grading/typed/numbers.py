@@ -6,6 +6,7 @@ bound, an approximation, a label, a rejected or a questioned number.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,10 +17,21 @@ from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, SCALES, TENS, 
 
 _MAX_DIGITS = 40
 _FIRST_WORDS = "|".join((*UNITS, *TENS, *SCALES))
-_VULGAR = {"½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5)}
+_VULGAR = {
+    "½": (1, 2),
+    "⅓": (1, 3),
+    "⅔": (2, 3),
+    "¼": (1, 4),
+    "¾": (3, 4),
+    "⅕": (1, 5),
+    "⅖": (2, 5),
+    "⅗": (3, 5),
+    "⅘": (4, 5),
+}
 _VULGAR |= {"⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8)}
 _MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?"
     r"|dec(?:ember)?)"
 )
 # Small numbers in other languages, read where they are the whole answer.
@@ -52,27 +64,39 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     vulgar = "".join(_VULGAR)
     digits = (
         r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,]*\d)|\d{1,3}(?:\.\d{3})+(?:,\d+)(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?!\d)"
-        r"|\d{1,3}(?:'\d{3})+(?:[.,]\d+)?(?!\d)|\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?(?![\d,.]*\d)|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d)"
+        r"|\d{1,3}(?:'\d{3})+(?:[.,]\d+)?(?!\d)|\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?(?![\d,.]*\d)"
+        r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d)"
         r"|\d+(?:[.,]\d+)?|\.\d+"
     )
     number = re.compile(
-        rf"(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?|\b\d{{1,2}}([-/.])\d{{1,2}}\3(?:\d{{4}}|\d\d)\b"
-        rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\.?,?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?(?:\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d\d\b)?|(?:19|20)\d\d\b)"
-        rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:of\s)?{_MONTH}\b(?!\s(?:i|we|you|be|have)\b)|\d{{4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
-        rf"|\b(?:in|since|during|until|year|late|early|mid|mid-)\s?(?:19|20)\d\d\b(?!\s?[%$€£]|,\d)|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
+        rf"(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?"
+        rf"|\b\d{{1,2}}([-/.])\d{{1,2}}\3(?:\d{{4}}|\d\d)\b"
+        rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\.?,?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?(?:\d{{1,2}}(?:st"
+        rf"|nd|rd|th)?\b(?:,?\s(?:19|20)\d\d\b)?|(?:19|20)\d\d\b)"
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.?\s(?:of\s)?{_MONTH}\b(?!\s(?:i|we|you|be|have)\b)"
+        rf"|\d{{4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
+        rf"|\b(?:in|since|during|until|year|late|early|mid|mid-)\s?(?:19|20)\d\d\b(?!\s?[%$€£]|,\d)"
+        rf"|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)"
+        rf"|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
         rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
-        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<![\w)]\s)\b(?:minus|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
-        rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
+        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<![\w)]\s)\b(?:minus"
+        rf"|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
+        rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])"
+        rf"|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
         rf"|(?P<whole>\d{{1,9}})?\s?(?P<vulgar>[{vulgar}])|(?P<digits>{digits})|(?P<circled>[{''.join(_CIRCLED)}]))"
-        r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
-        rf"|\b(?P<part>(?P<partn>{CARDINAL}|an?)[\s-](?P<partd>half|halves|thirds?|quarters?|fifths?)(?!\s(?:game|lamp|photo|session|time|party|one))"
+        r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)"
+        r"|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
+        rf"|\b(?P<part>(?P<partn>{CARDINAL}|an?)[\s-](?P<partd>half|halves|thirds?|quarters?"
+        rf"|fifths?)(?!\s(?:game|lamp|photo|session|time|party|one))"
         r"|(?P<bare>half|a quarter|a third))\b"
-        rf"|\b(?P<words>{CARDINAL})\b(?:\sand\s(?P<andpart>(?:a|one)\shalf|(?:a|one)\squarter|three[\s-]quarters|a\sthird))?"
+        rf"|\b(?P<words>{CARDINAL})\b(?:\sand\s(?P<andpart>(?:a|one)\shalf|(?:a|one)\squarter"
+        rf"|three[\s-]quarters|a\sthird))?"
         r"|\b(?P<times>once|twice|thrice)\b|\b(?P<none>none|nothing|nil|never)\b"
     )
     units = sorted(unit_names(), key=len, reverse=True)
     suffix = re.compile(
-        r"(?:(?P<half>\s?(?:and|&)\s(?:a|one)[\s-]half))?(?:\s?(?P<scale>k|thousand|tsd|hundred|mn|mil|mio|million|millions|bn|billion|trillion|lakh|lakhs|crore|dozen|m)(?![\w²]))?"
+        r"(?:(?P<half>\s?(?:and|&)\s(?:a|one)[\s-]half))?(?:\s?(?P<scale>k|thousand|tsd|hundred|mn|mil"
+        r"|mio|million|millions|bn|billion|trillion|lakh|lakhs|crore|dozen|m)(?![\w²]))?"
         r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
         rf"(?:[\s-]?\s?(?P<unit>{'|'.join(re.escape(u) + chr(92) + 'b' for u in units if u[-1].isalnum())})"
         rf"|\s?(?P<symbol>{'|'.join(re.escape(u) for u in units if not u[-1].isalnum())})(?!\s?\d))?"
@@ -82,39 +106,75 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @cache
 def _hint() -> re.Pattern[str]:
-    words = "|".join((_FIRST_WORDS, "half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third"))
+    words = "|".join(
+        (_FIRST_WORDS, "half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third")
+    )
     return re.compile(rf"[\d{''.join(_VULGAR)}{''.join(_CIRCLED)}]|\b(?:{words})\b")
 
 
-_SCALES = {"k": 1000, "thousand": 1000, "tsd": 1000, "hundred": 100, "dozen": 12, "lakh": 10**5, "lakhs": 10**5, "crore": 10**7}
-_SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6) | {"bn": 10**9, "billion": 10**9, "trillion": 10**12}
+_SCALES = {
+    "k": 1000,
+    "thousand": 1000,
+    "tsd": 1000,
+    "hundred": 100,
+    "dozen": 12,
+    "lakh": 10**5,
+    "lakhs": 10**5,
+    "crore": 10**7,
+}
+_SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6) | {
+    "bn": 10**9,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
 
 _BEFORE = re.compile(
-    r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than|greater than|over|under|above|below"
-    r"|up to|nearly|almost|close to|approximately|approx\.?|around|roughly|circa|ca\.?|upwards? of|in the (?:range|region|neighbou?rhood) of"
-    r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of|maximum of|minimum|maximum|somewhere near"
-    r"|(?<!told me )(?<!told us )(?<!told you )(?<!told )(?<!talked )(?<!talking )(?<!mentioned )(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted )(?<!learned )about"
+    r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
+    r"|greater than|over|under|above|below"
+    r"|up to|nearly|almost|close to|approximately|approx\.?|around|roughly|circa|ca\.?|upwards? of"
+    r"|in the (?:range|region|neighbou?rhood) of"
+    r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of"
+    r"|maximum of|minimum|maximum|somewhere near"
+    r"|(?<!told me )(?<!told us )(?<!told you )(?<!told )(?<!talked )(?<!talking )(?<!mentioned "
+    r")(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted "
+    r")(?<!learned )about"
     r"|ungefähr|etwa|circa|environ|presque|alrededor de|aproximadamente|mindestens|höchstens|au moins|al menos)"
     r"|[~≈<>≤≥]=?|±)\s{0,2}$"
-    r"|(?P<reject>\b(?:(?:down|up|reduced|increased|raised|lowered) from|previously|originally|formerly|used to be|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without|minus the|n't (?:count(?:ing)?|own|have|be))"
+    r"|(?P<reject>\b(?:(?:down|up|reduced|increased|raised|lowered) from|previously|originally|formerly"
+    r"|used to be|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without"
+    r"|minus the|n't (?:count(?:ing)?|own|have|be))"
     r"(?:\s(?:just|only|be|the|a|the full|as|these|those|all|really|exactly|have))?)\s$"
-    r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day|week|chapter|page|room|apartment|option|duration|part|question|"
-    r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
+    r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day"
+    r"|week|chapter|page|room|apartment|option|duration|part|question|"
+    r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip"
+    r"|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
     r"route|flight|size|highway|unit|suite|floor|type|model)\s|#)\(?)$"
     r"|(?P<among>(?:^|[.!?;\n]\s{0,3})(?:out\s)?of\s(?:(?:the|your|my|these|those|all|a total of)\s){0,2})$"
-    r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
+    r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four"
+    r"|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
 )
 _AFTER = re.compile(
-    r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
-    r"|approximately\b|minimum\b|maximum\b|max\b|min\b(?!\w)|give or take\b|odd\b|approx|(?:as|at) an? (?:estimate|minimum|maximum))"
+    r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b"
+    r"|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
+    r"|approximately\b|minimum\b|maximum\b|max\b|min\b(?!\w)|give or take\b|odd\b|approx|(?:as"
+    r"|at) an? (?:estimate|minimum|maximum))"
 )
-_WRONG = re.compile(r"[\"')]?\s(?:is|was|would be)\s(?:wrong|incorrect|false|a mistake|an error|mistaken|not (?:right|correct|it|the answer))\b")
-_BETWEEN = re.compile(r"\s?(?:[.…]{1,3}\s?)?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?")
-_OPERATOR_AFTER = re.compile(r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])")
+_WRONG = re.compile(
+    r"[\"')]?\s(?:is|was|would be)\s(?:wrong|incorrect|false|a mistake|an error|mistaken|not (?:right"
+    r"|correct|it|the answer))\b"
+)
+_BETWEEN = re.compile(
+    r"\s?(?:[.…]{1,3}\s?)?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps"
+    r"|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?"
+)
+_OPERATOR_AFTER = re.compile(
+    r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])"
+)
 _OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
 _WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
 _WEAK_ONE_BEFORE = re.compile(
-    r"\b(?:the|this|that|which|each|every|any|no|another|other|same|last|first|second|third|next|new|old|former|latter|good|only the|wrong|right|my|your"
+    r"\b(?:the|this|that|which|each|every|any|no|another|other|same|last|first|second|third|next|new|old"
+    r"|former|latter|good|only the|wrong|right|my|your"
     r"|lobby|big|small|red|blue|green)\s$"
 )
 
@@ -210,7 +270,7 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
             units, end = after, tail.end()
     if end == match.end():
         end = max(end, tail.end("scale"), tail.end("half"), tail.end("ordinal"))
-    if match["sign"] and match["sign"].strip() != "+" or match["sign2"]:
+    if (match["sign"] and match["sign"].strip() != "+") or match["sign2"]:
         values = tuple(-v for v in values)
     return Number(match.start(), end, values, units, kind), end
 
@@ -254,8 +314,8 @@ def read_digits(text: str) -> tuple[Fraction, ...]:
 
     A point or comma before exactly three digits separates thousands, or, for a point, decimals too.
 
-    >>> [str(v) for v in read_digits("1.500,25")], [str(v) for v in read_digits("1,5")], [str(v) for v in read_digits("1.500")]
-    (['6001/4'], ['3/2'], ['3/2', '1500'])
+    >>> [[str(value) for value in read_digits(text)] for text in ("1.500,25", "1,5", "1.500")]
+    [['6001/4'], ['3/2'], ['3/2', '1500']]
     """
     plain = text.replace("'", "").replace(" ", "")
     commas, points = plain.count(","), plain.count(".")
@@ -332,7 +392,7 @@ def _list_labels(low: str) -> set[int]:
     labels: set[int] = set()
     for pattern in (_LIST, _INLINE):
         marks = [(m.start(m.lastindex or 1), int(m[m.lastindex or 1])) for m in pattern.finditer(low)]
-        for (a, x), (b, y) in zip(marks, marks[1:], strict=False):
+        for (a, x), (b, y) in itertools.pairwise(marks):
             if y == x + 1:
                 labels |= {a, b}
     return labels
@@ -350,7 +410,10 @@ def _join_units(low: str, found: list[Number]) -> list[Number]:
             and not item.flaw
             and re.fullmatch(r",?\s?(?:and\s|&\s)?", low[last.end : item.begin])
         ):
-            unit = next(((a, b) for a in last.units for b in item.units if a.dimension == b.dimension and b.factor < a.factor), None)
+            unit = next(
+                ((a, b) for a in last.units for b in item.units if a.dimension == b.dimension and b.factor < a.factor),
+                None,
+            )
             if unit is not None and 0 <= item.values[0] * unit[1].factor < unit[0].factor:
                 extra = item.values[0] * unit[1].factor / unit[0].factor
                 last.values, last.units, last.end = tuple(v + extra for v in last.values), (unit[0],), item.end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,12 +17,19 @@ from memgauge.grading.typed.words import UNITS
 Order = tuple[str, ...]
 
 _NOISE = re.compile(
-    rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s\d{{4}})?"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s\d{{4}})?|\b{_MONTH}\s\d{{4}}|\b\d{{1,2}}:\d\d(?:\s?[ap]m)?|\b\d{{4}}\b|\b\d+(?:st|nd|rd|th)\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日"
-    r"|\b(?:session|photo|image|turn|step|day|week|month|year|chat|on day|place|position|rank)s?\s#?\d+\b|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b"
+    rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}"
+    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd"
+    rf"|th)?(?:,?\s\d{{4}})?"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s\d{{4}})?|\b{_MONTH}\s\d{{4}}"
+    rf"|\b\d{{1,2}}:\d\d(?:\s?[ap]m)?|\b\d{{4}}\b|\b\d+(?:st|nd|rd|th)\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日"
+    r"|\b(?:session|photo|image|turn|step|day|week|month|year|chat|on day|place|position|rank)s?\s#?\d+\b"
+    r"|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b"
 )
 _ITEM = r"(?:\(\s?{0}\s?\)|\[\s?{0}\s?\]|#?{0}(?![\w]))"
-_GAP = r"[\s,;>→<|/)\]}.\"'=-]{0,6}(?:(?:and|then|and then|followed by|before|next|finally|lastly|&|to)\b[\s,]{0,2}){0,2}[(\[#\"'-]{0,2}"
+_GAP = (
+    r"[\s,;>→<|/)\]}.\"'=-]{0,6}(?:(?:and|then|and then|followed by|before|next|finally|lastly|&"
+    r"|to)\b[\s,]{0,2}){0,2}[(\[#\"'-]{0,2}"
+)
 _CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(20)}
 
 
@@ -44,17 +52,23 @@ def read_events(question: str) -> Events:
     (('1', '2'), [['class', 'pottery'], ['dentist', 'visit']])
     """
     low = question.lower()
-    marks = [m for m in re.finditer(r"(?:\(|\[|(?<=\s)|^)(\d{1,2}|[A-J])[.):\]]\s?(?=\S)", question)]
+    marks = list(re.finditer(r"(?:\(|\[|(?<=\s)|^)(\d{1,2}|[A-J])[.):\]]\s?(?=\S)", question))
     kept = [m for i, m in enumerate(marks) if m[1].isdigit() or i < 26]
     texts = [low[m.end() : kept[i + 1].start() if i + 1 < len(kept) else len(low)] for i, m in enumerate(kept)]
     bags = [{stem(w) for w in re.findall(r"[^\W\d_]+", t) if w not in STOP_WORDS} for t in texts]
-    words = tuple(frozenset(bag - set().union(*(o for j, o in enumerate(bags) if j != i))) for i, bag in enumerate(bags))
+    words = tuple(
+        frozenset(bag - set().union(*(o for j, o in enumerate(bags) if j != i))) for i, bag in enumerate(bags)
+    )
     return Events(tuple(m[1] for m in kept), words, _latest_first(low) is True)
 
 
 def _latest_first(low: str) -> bool | None:
     """Say in which direction a text puts its events, None where it does not say."""
-    if re.search(r"\b(?:latest|newest|last|most recent|recent)(?: one)?(?: event)? (?:to|first|→|->|down to)\b|\b(?:reverse chronological|latest first|backwards|in reverse)", low):
+    if re.search(
+        r"\b(?:latest|newest|last|most recent|recent)(?: one)?(?: event)? (?:to|first|→|->|down to)\b"
+        r"|\b(?:reverse chronological|latest first|backwards|in reverse)",
+        low,
+    ):
         return True
     return False if re.search(r"\b(?:earliest|oldest|first) (?:to|first)\b|\bchronological", low) else None
 
@@ -76,10 +90,18 @@ def read_order(prepared: Prepared, question: str, reference: str) -> Reading:
             if stated is not None and stated is not events.latest_first:
                 order = tuple(reversed(order))
             gone = refusal_in(low, span[1], part[1])
-            if gone is not None and rule != "explicit answer" and re.search(r"\b(?:insufficient|cannot be determined)\b", low[gone[0] : gone[1] + 16]):
+            if (
+                gone is not None
+                and rule != "explicit answer"
+                and re.search(r"\b(?:insufficient|cannot be determined)\b", low[gone[0] : gone[1] + 16])
+            ):
                 return refused(gone)
             after, before = low[span[1] : span[1] + 8], low[max(0, span[0] - 14) : span[0]]
-            if re.match(r"[)\]\s]{0,3},?\s?or\s", after) or re.search(r"\bor\s[(\[]?$", before) or re.search(r"\bor\b", low[span[0] : span[1]]):
+            if (
+                re.match(r"[)\]\s]{0,3},?\s?or\s", after)
+                or re.search(r"\bor\s[(\[]?$", before)
+                or re.search(r"\bor\b", low[span[0] : span[1]])
+            ):
                 return nothing("two candidates", span)
             if re.search(r"\b(?:not|isn't|rather than|instead of)\s[(\[\"']?$", before):
                 return nothing("a rejected order", span)
@@ -162,7 +184,11 @@ def _in_part(
     if len(items) >= len(gold) and not _counts_up(text, part, items, names):
         order = tuple(item[1] for item in items)
         # What restates the question before giving the order names everything twice: the second time is the order.
-        order = order[-len(gold) :] if len(order) == 2 * len(gold) and set(order[: len(gold)]) == set(order[len(gold) :]) else order
+        order = (
+            order[-len(gold) :]
+            if len(order) == 2 * len(gold) and set(order[: len(gold)]) == set(order[len(gold) :])
+            else order
+        )
         return order, (items[-len(order)][0], items[-1][2]), "items in order"
     named: list[tuple[int, str, int]] = []
     for name in names:
@@ -188,19 +214,26 @@ _RANKS = (
 
 
 def _arranged(low: str, named: list[tuple[int, str, int]]) -> Order:
-    """Return the order of events that are each named once: as they stand, unless "after" or "was last" says otherwise."""
+    """Return the order of events that are each named once: as they stand, or as "after" and "was last" say."""
     order = [n[1] for n in named]
     ranks = []
     for i, (_, label, end) in enumerate(named):
         stop = named[i + 1][0] if i + 1 < len(named) else len(low)
         said = re.match(r"[^.;,\n]{0,60}", low[end:stop])
-        rank = next((r for r, pattern in _RANKS if said and re.search(r"\b(?:is|was|were|came|comes)\b", said[0]) and pattern.search(said[0])), None)
+        rank = next(
+            (
+                r
+                for r, pattern in _RANKS
+                if said and re.search(r"\b(?:is|was|were|came|comes)\b", said[0]) and pattern.search(said[0])
+            ),
+            None,
+        )
         ranks.append((rank, label))
     if all(rank is not None for rank, _ in ranks) and len({rank for rank, _ in ranks}) == len(ranks):
-        return tuple(label for _, label in sorted(ranks, key=lambda item: (item[0] or 0)))
+        return tuple(label for _, label in sorted(ranks, key=lambda item: item[0] or 0))
     before: set[tuple[str, str]] = set()
     subject = named[0][1]
-    for previous, this in zip(named, named[1:], strict=False):
+    for previous, this in itertools.pairwise(named):
         gap = low[previous[2] : this[0]]
         if re.search(r"[.;]", gap):
             subject = this[1]
@@ -211,11 +244,13 @@ def _arranged(low: str, named: list[tuple[int, str, int]]) -> Order:
             subject = subject if re.search(r"\band\b", gap) else this[1]
     if before and len(before) == len(named) - 1:
         firsts = [label for label in order if not any(pair[1] == label for pair in before)]
-        arranged = []
+        arranged: list[str] = []
         while firsts and len(arranged) < len(order):
             arranged.append(firsts[0])
             before = {pair for pair in before if pair[0] != arranged[-1]}
-            firsts = [label for label in order if label not in arranged and not any(pair[1] == label for pair in before)]
+            firsts = [
+                label for label in order if label not in arranged and not any(pair[1] == label for pair in before)
+            ]
             if len(firsts) > 1:
                 return tuple(order)
         return tuple(arranged) if len(arranged) == len(order) else tuple(order)
@@ -261,7 +296,11 @@ def _tuples(text: str, part: Span, gold: Order) -> list[tuple[Order, Span]]:
 
 
 def _word_like(text: str, match: re.Match[str]) -> bool:
-    return bool(re.match(r"\s[a-z]{2,}", text[match.end() : match.end() + 4])) and "(" not in match[0] and "[" not in match[0]
+    return (
+        bool(re.match(r"\s[a-z]{2,}", text[match.end() : match.end() + 4]))
+        and "(" not in match[0]
+        and "[" not in match[0]
+    )
 
 
 def _tuple_at(text: str, at: int, end: int, gold: Order) -> tuple[Order, Span] | None:
@@ -272,9 +311,16 @@ def _tuple_at(text: str, at: int, end: int, gold: Order) -> tuple[Order, Span] |
 def _items(text: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
     """Return every index in the part; number words count where they stand as an index ("event three")."""
     found = []
-    for match in re.finditer(r"(?<![\w.$€£#])[(\[#]?" + _label(gold) + r"(?![\w])(?!\.\d)(?!%)", text[part[0] : part[1]]):
+    for match in re.finditer(
+        r"(?<![\w.$€£#])[(\[#]?" + _label(gold) + r"(?![\w])(?!\.\d)(?!%)", text[part[0] : part[1]]
+    ):
         label = match[1].upper()
-        if not gold[0].isdigit() and label == "A" and "(" not in match[0] and re.match(r"\s[a-z]", text[part[0] + match.end() :][:2]):
+        if (
+            not gold[0].isdigit()
+            and label == "A"
+            and "(" not in match[0]
+            and re.match(r"\s[a-z]", text[part[0] + match.end() :][:2])
+        ):
             continue
         found.append((part[0] + match.start(1), label, part[0] + match.end(1)))
     if not found and gold[0].isdigit():
@@ -299,7 +345,13 @@ def _pairs(low: str, part: Span, gold: Order) -> tuple[Order, Span, str] | None:
     if not gold[0].isdigit():
         return None
     number = r"(?:event\s|item\s|#)?\(?(\d{1,2})\)?"
-    matches = list(re.finditer(rf"{number}\s(?:(?:is|was|comes?|came|happen(?:s|ed)|occur(?:s|red)|took place|goes)\s)?(before|after)\s(?=(?:event\s|item\s|#)?\(?(\d{{1,2}})\)?)", low[part[0] : part[1]]))
+    matches = list(
+        re.finditer(
+            rf"{number}\s(?:(?:is|was|comes?|came|happen(?:s|ed)|occur(?:s|red)|took place"
+            rf"|goes)\s)?(before|after)\s(?=(?:event\s|item\s|#)?\(?(\d{{1,2}})\)?)",
+            low[part[0] : part[1]],
+        )
+    )
     edges = {(m[1], m[3]) if m[2] == "before" else (m[3], m[1]) for m in matches}
     if len(edges) < len(gold) - 1 or len(gold) < 2:
         return None

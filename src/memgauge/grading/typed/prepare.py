@@ -56,7 +56,8 @@ class Prepared:
 
 # Special tokens. The first alternative ends the turn: whatever follows it was said by nobody that was asked.
 _END = re.compile(
-    r"<[|｜](?:im_end|endoftext|eot_id|eom_id|end|end[_▁]of[_▁]sentence|eos|return|call|end_of_turn|END_OF_TURN_TOKEN)[|｜]>"
+    r"<[|｜](?:im_end|endoftext|eot_id|eom_id|end|end[_▁]of[_▁]sentence|eos|return|call|end_of_turn"
+    r"|END_OF_TURN_TOKEN)[|｜]>"
     r"|</s>|<eos>|<end_of_turn>|<end_of_utterance>|<\|im_start\|>\s{0,4}user"
     r"|\n\s{0,8}\[?(?:User|Human)\]?\s?:",
     re.IGNORECASE,
@@ -76,7 +77,9 @@ _LATEX_MARK = re.compile(r"\\(?=[$%#&_{}/])|\\[,;:! ]|\\[()\[\]]|\\(?:left|right
 _ARROW = re.compile(r"\\(?:to|rightarrow|Rightarrow|longrightarrow|implies)(?![a-z])")
 _MACRO = re.compile(r"\\(boxed|fbox|text|textbf|textit|mathrm|mathbf|mathit|emph|underline)\s?\{")
 _MATH = re.compile(r"\$\$?(?=\S)([^$\n]{0,80}?[^$\s])\$\$?(?!\d)")
-_MARK = re.compile(r"\*\*+|__+(?=\S)|(?<=\S)__+|`+|(?:^|(?<=\n))[ \t]{0,8}#{1,6}[ \t]|(?<!\S)\*(?=\S)|(?<=\S)\*(?!\S)", re.M)
+_MARK = re.compile(
+    r"\*\*+|__+(?=\S)|(?<=\S)__+|`+|(?:^|(?<=\n))[ \t]{0,8}#{1,6}[ \t]|(?<!\S)\*(?=\S)|(?<=\S)\*(?!\S)", re.M
+)
 _ITALIC = re.compile(r"(?<![\w_])_(?=[^\s_])|(?<=[^\s_])_(?![\w_])")
 _FILTERED = re.compile(
     r"[\s\[<(]*(?:content[ _-]?filter(?:ed)?|(?:response|output|content|answer|message|text)s?"
@@ -278,12 +281,22 @@ def _macros(edit: _Editor) -> None:
 @cache
 def _folding() -> dict[int, str]:
     """Return the character folding, one for one: blanks, quotes, dashes, full-width forms, digits of every script."""
-    table = {c: " " for c in (0xA0, 0x1680, 0x202F, 0x205F, 0x3000, 0x2028, 0x2029, *range(0x2000, 0x200B), 9, 13, 11, 12)}
+    table = dict.fromkeys((160, 5760, 8239, 8287, 12288, 8232, 8233, *range(8192, 8203), 9, 13, 11, 12), " ")
     table |= dict.fromkeys((0x2018, 0x2019, 0x201B, 0x2032, 0x02BC, 0xB4, 0x2BB), "'")
     table |= dict.fromkeys((0x201C, 0x201D, 0x201E, 0x201F, 0xAB, 0xBB, 0x2033, 0x300C, 0x300D), '"')
     table |= dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212, 0xFE63), "-")
     table |= {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
-    table |= {0xFFE5: "¥", 0xFFE1: "£", 0x2044: "/", 0x2215: "/", 0xD7: "×", 0x2026: "…", 0x3002: ".", 0xFF61: ".", 0x3001: ","}
+    table |= {
+        0xFFE5: "¥",
+        0xFFE1: "£",
+        0x2044: "/",
+        0x2215: "/",
+        0xD7: "×",
+        0x2026: "…",
+        0x3002: ".",
+        0xFF61: ".",
+        0x3001: ",",
+    }
     for code in range(0x80, sys.maxunicode + 1 if sys.maxunicode < 0x20000 else 0x20000):
         if code not in table and unicodedata.category(chr(code)) == "Nd":
             table[code] = str(unicodedata.decimal(chr(code)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,33 +16,43 @@ from memgauge.grading.typed.refusal import WEAK, refusal_in
 from memgauge.grading.typed.units import Unit, unit_names
 
 _MONEY = re.compile(
-    r"\b(?:costs?|price[ds]?|pay|paid|paying|spend|spent|spending|fees?|money|owed?|owes|earn(?:ed)?|bill(?:ed)?|charged?|budget|refund\w*"
+    r"\b(?:costs?|price[ds]?|pay|paid|paying|spend|spent|spending|fees?|money|owed?|owes|earn(?:ed)?"
+    r"|bill(?:ed)?|charged?|budget|refund\w*"
     r"|income|salary|expenses?|revenue|savings?|dollars?|euros?|pounds? sterling|worth|total amount)\b"
 )
 _ASKED = re.compile(r"\b(?:how many|number of|how much)\s(?:more\s|fewer\s|total\s|of\s|full\s|whole\s)?([a-z°%]+)")
 _EQUALS = re.compile(r"(?:=|\bequals?\b|→|\bmakes\b)\s{0,3}[($€£¥a-z.]{0,4}\s?$")
 _TOTAL = re.compile(
-    r"\b(?:totals?|totall?ed|totall?ing|sum|altogether|in all|combined|overall|amount(?:s|ed|ing)? to|c[oa]mes?(?: out)? to|coming to|adds? up to"
-    r"|adding up to|leav(?:es|ing)|left with|brings? (?:it|that|the \w+) to|bringing|making|giv(?:es|ing)|all told|count is|tally|remaining"
+    r"\b(?:totals?|totall?ed|totall?ing|sum|altogether|in all|combined|overall|amount(?:s|ed|ing)? to"
+    r"|c[oa]mes?(?: out)? to|coming to|adds? up to"
+    r"|adding up to|leav(?:es|ing)|left with|brings? (?:it|that|the \w+) to|bringing|making|giv(?:es|ing)"
+    r"|all told|count is|tally|remaining"
     r"|zusammen|insgesamt|au total|en total|in totale|no total)\b"
 )
 _TOTAL_AFTER = re.compile(
-    r"[^.!?\n\d$€£¥,;:]{0,40}?\b(?:in total|total|altogether|in all|overall|all together|combined|together|all told|insgesamt|au total|en total|in totale)\b"
+    r"[^.!?\n\d$€£¥,;:]{0,40}?\b(?:in total|total|altogether|in all|overall|all together|combined"
+    r"|together|all told|insgesamt|au total|en total|in totale)\b"
     r"(?!\s?(?:of|is|was|=|comes?|came|then|amounts?)(?!\w))"
 )
 _LEAD = re.compile(
-    r"(?:[\s\"'*(-]|\b(?:you|i|we|it|there|that|they|she|he|only|just|exactly|have|own|owns|has|had|is|are|were|was|did|do|'s|'ve|yes|sure|well"
-    r"|currently|now|right|at present|a|total|of|counted?|counts?|see|find|found|the|your|my|paid|spent|bought|read|visited|practi[sc]ed|used|so|far|by|count|final"
-    r"|cost|costs|mentioned|named|altogether|in|all|i'd say|would|say|think|believe|probably|likely|maybe|perhaps|possibly|approximately)\b[,:]?)*"
+    r"(?:[\s\"'*(-]|\b(?:you|i|we|it|there|that|they|she|he|only|just|exactly|have|own|owns|has|had|is"
+    r"|are|were|was|did|do|'s|'ve|yes|sure|well"
+    r"|currently|now|right|at present|a|total|of|counted?|counts?|see|find|found|the|your|my|paid|spent"
+    r"|bought|read|visited|practi[sc]ed|used|so|far|by|count|final"
+    r"|cost|costs|mentioned|named|altogether|in|all|i'd say|would|say|think|believe|probably|likely|maybe"
+    r"|perhaps|possibly|approximately)\b[,:]?)*"
 )
 _LISTED = re.compile(r"(?:\s?[a-z'-]+){0,6}?\s?(?:,|and|&|plus|,\s?and|;)\s?(?:[a-z'-]+\s){0,6}?[($€£¥]?\s?")
 _ANY = re.compile(
-    r"(?:n't|\bnot|\bnever|\bwithout)\b[^.!?;\n\d]{0,40}?\b(?:any|a single (?:one|\w+)|a (?:cent|penny|thing|dime)|one)\b|\bnot (?:a single \w+|one)\b|\bneither\b|\bzilch\b"
-    r"|\bzip\b|\bfree(?: of charge)?\b|\b(?:keine?[rns]?|nichts|aucune?|rien|ningun[oa]?|ninguno|nada|nessun[oa]?|niente|nenhum[a]?|geen)\b|没有|零"
+    r"(?:n't|\bnot|\bnever|\bwithout)\b[^.!?;\n\d]{0,40}?\b(?:any|a single (?:one|\w+)|a (?:cent|penny"
+    r"|thing|dime)|one)\b|\bnot (?:a single \w+|one)\b|\bneither\b|\bzilch\b"
+    r"|\bzip\b|\bfree(?: of charge)?\b|\b(?:keine?[rns]?|nichts|aucune?|rien|ningun[oa]?|ninguno|nada"
+    r"|nessun[oa]?|niente|nenhum[a]?|geen)\b|没有|零"
 )
 _CONCESSION = re.compile(r"\b(?:though|although|while|whilst|despite|even if|albeit)\b[^.!?\n]{0,60}$")
 _HEDGED = re.compile(
-    r"\b(?:probably|likely|perhaps|maybe|possibly|guess|think|believe|say|would be|estimate|assume|suppose|suspect|seems?|appears?|might|could|may|should|must"
+    r"\b(?:probably|likely|perhaps|maybe|possibly|guess|think|believe|say|would be|estimate|assume"
+    r"|suppose|suspect|seems?|appears?|might|could|may|should|must"
     r"|if i had to|go with|presumably|wahrscheinlich|vielleicht|peut-être|quizás|forse|talvez|probablement\w*)\b"
 )
 _NOW = re.compile(r"\b(?:now|currently|these days|nowadays|at present|at the moment|today|remain(?:s|ing)?|still)\b")
@@ -90,7 +101,9 @@ def read_quantity(prepared: Prepared, question: str, reference: str, *, counting
         found[-1].flaw = None  # "maybe 3?" is a hedged answer when nothing follows
     numbers = [n for n in found if n.usable]
     numbers = _typed(numbers, wanted, counting=counting)
-    numbers = sorted([n for n in numbers if n.kind != "zero"] + _zeros(prepared.low, question, numbers), key=lambda n: n.begin)
+    numbers = sorted(
+        [n for n in numbers if n.kind != "zero"] + _zeros(prepared.low, question, numbers), key=lambda n: n.begin
+    )
     stops = sentences(prepared.low)
     chosen, rule = _commit(prepared, numbers, question, stops, counting=counting)
     if isinstance(chosen, tuple):
@@ -100,7 +113,9 @@ def read_quantity(prepared: Prepared, question: str, reference: str, *, counting
         return refused(gone) if gone and rule == "no value" else nothing(rule)
     span = (chosen.begin, chosen.end)
     if chosen.flaw:
-        return nothing({"range": "a range or two candidates", "bound": "a bound or an approximation"}[chosen.flaw], span)
+        return nothing(
+            {"range": "a range or two candidates", "bound": "a bound or an approximation"}[chosen.flaw], span
+        )
     return Reading("committed", same_quantity(chosen, gold, wanted), rule, span)
 
 
@@ -121,9 +136,7 @@ def same_quantity(found: Number, gold: Number, wanted: Sequence[Unit]) -> bool:
                 factor = unit.factor if unit.dimension == "percent" else Fraction(1)
             elif unit.dimension == other.dimension:
                 factor = unit.factor / other.factor
-            elif other.dimension == "money:" and unit.is_money:
-                factor = unit.factor
-            elif unit.dimension == "percent" and not gold.units:
+            elif (other.dimension == "money:" and unit.is_money) or (unit.dimension == "percent" and not gold.units):
                 factor = unit.factor
             else:
                 continue
@@ -147,7 +160,9 @@ def _typed(numbers: list[Number], wanted: Sequence[Unit], *, counting: bool) -> 
         other = {"time", "calendar"} if any(d.startswith("money") for d in dimensions) else set()
         return [n for n in numbers if not any(u.dimension in other for u in n.units)]
     if counting and not dimensions:
-        return [n for n in numbers if not n.units or all(u.dimension in ("cup", "spoon", "temperature") for u in n.units)]
+        return [
+            n for n in numbers if not n.units or all(u.dimension in ("cup", "spoon", "temperature") for u in n.units)
+        ]
     return numbers
 
 
@@ -159,7 +174,9 @@ def _zeros(low: str, question: str, numbers: Sequence[Number]) -> list[Number]:
         for n in numbers
         if n.kind == "zero" and (low[n.begin : n.end] != "never" or times) and not low.startswith(" else", n.end)
     ]
-    if re.search(r"n't|\bno|\bne|\bfree\b|\bz[ei]|without|\bkein|\bnichts|\bauc|\brien|\bnin|\bnad|\bnie|\bgeen|没|零", low):
+    if re.search(
+        r"n't|\bno|\bne|\bfree\b|\bz[ei]|without|\bkein|\bnichts|\bauc|\brien|\bnin|\bnad|\bnie|\bgeen|没|零", low
+    ):
         spans += [m.span() for m in _ANY.finditer(low)]
         nouns = question_words(question)
         for match in re.finditer(r"\bno\s((?:[a-z-]+\s?){1,4})", low):
@@ -196,7 +213,7 @@ def _commit(
     values = []
     for part in parts:
         values += [n.values[0] for n in numbers if part[0] <= n.begin < part[1] and n.kind == "plain"][:1]
-    flips = sum(a != b for a, b in zip(values, values[1:], strict=False))
+    flips = sum(a != b for a, b in itertools.pairwise(values))
     for part in reversed(parts):
         inside = [n for n in numbers if part[0] <= n.begin < part[1]]
         if any(n.kind != "weak" for n in inside):
@@ -253,16 +270,19 @@ def _total(low: str, mentions: Sequence[Number]) -> Number | None:
     at = 0
     found = None
     for i, number in enumerate(mentions):
-        cue = None
-        for cue in _TOTAL.finditer(low, max(at, number.begin - 60), number.begin):
-            pass
+        cues = list(_TOTAL.finditer(low, max(at, number.begin - 60), number.begin))
+        cue = cues[-1] if cues else None
         stop = re.search(r"[.!?\n](?=\s)", low[cue.end() : number.begin]) if cue else None
         if cue is not None and stop is None:
             copula = re.search(r"\b(?:is|was|are|were|of|to|=|:)\s?\S{0,2}$", low[cue.end() : number.begin])
             later = mentions[i + 1] if i + 1 < len(mentions) else None
             gap = low[number.end : later.begin] if later is not None else "."
             rest = low[number.end : mentions[-1].begin]
-            if copula and copula[0].startswith("of") and re.search(r"(?:\b(?:is|was|equals|gives|makes|are|comes to)|=)\s?\S?$", rest):
+            if (
+                copula
+                and copula[0].startswith("of")
+                and re.search(r"(?:\b(?:is|was|equals|gives|makes|are|comes to)|=)\s?\S?$", rest)
+            ):
                 continue  # "the sum of $95 and $140 is $235"
             if copula or not re.search(r"\b(?:is|was|are|were|to|=)\s?\S?$", gap) or len(gap) > 40:
                 found = number

@@ -30,7 +30,7 @@ def _money(code: str, factor: Fraction = Fraction(1)) -> Unit:
 _CENT = Fraction(1, 100)
 
 _CURRENCIES = """
-USD: $ us$ usd us-dollar us-dollars dollar dollars buck bucks u.s._dollars us_dollars us_dollar american_dollars dólares dollari
+USD: $ us$ usd us-dollar us-dollars dollar dollars buck bucks u.s._dollars us_dollars us_dollar american_dollars dólares
 EUR: € eur euro euros
 GBP: £ gbp quid sterling pound_sterling pounds_sterling british_pounds
 CAD: cad c$ ca$ can$ canadian_dollars canadian_dollar
@@ -82,12 +82,16 @@ _SHARED = {
 _CENTS = ("USD", "EUR", "CAD", "AUD", "NZD", "HKD", "SGD")
 # dimension: base, then name: factor as written
 _UNITS = {
-    "time": "s sec secs second seconds sekunden:1 min mins minute minutes minuten minutos:60 h hr hrs hour hours stunden stunde"
-    " heures heure horas hora ore:3600 day days tage tag jours días dias giorni dagen:86400 week weeks wk wks wochen semaines"
+    "time": "s sec secs second seconds sekunden:1 min mins minute minutes minuten minutos:60 h hr hrs hour hours "
+    "stunden stunde"
+    " heures heure horas hora ore:3600 day days tage tag jours días dias giorni dagen:86400 week weeks "
+    "wk wks wochen semaines"
     " semanas weken:604800 fortnight fortnights:1209600 ms millisecond milliseconds:1/1000",
-    "calendar": "month months mo mos monate mois meses mesi:1 year years yr yrs jahre ans años anos anni:12 decade decades:120"
+    "calendar": "month months mo mos monate mois meses mesi:1 year years yr yrs jahre ans años anos anni:12 decade "
+    "decades:120"
     " quarter-years:3",
-    "length": "m meter meters metre metres:1 km kms kilometer kilometers kilometre kilometres:1000 cm centimeter centimeters"
+    "length": "m meter meters metre metres:1 km kms kilometer kilometers kilometre kilometres:1000 cm centimeter "
+    "centimeters"
     " centimetre centimetres:1/100 mm millimeter millimeters millimetre millimetres:1/1000 mile miles mi:1609344/1000"
     " yard yards yd yds:9144/10000 foot feet ft:3048/10000 inch inches:254/10000",
     "mass": "g gram grams gramme grammes gr:1 kg kgs kilo kilos kilogram kilograms:1000 mg milligram milligrams:1/1000"
@@ -101,7 +105,8 @@ _UNITS = {
     "angle": "degree degrees °:1",
     "energy": "kcal calorie calories cal kcals:1 kj:239006/1000000",
     "power": "w watt watts:1 kw:1000",
-    "data": "mb megabyte megabytes:1 gb gigabyte gigabytes:1000 tb terabyte terabytes:1000000 kb kilobyte kilobytes:1/1000",
+    "data": "mb megabyte megabytes:1 gb gigabyte gigabytes:1000 tb terabyte terabytes:1000000 kb kilobyte "
+    "kilobytes:1/1000",
     "electric": "kwh:1",
     "speed": "km/h kmh kph:1 mph:1609344/1000000",
     "area": "m² m2 sqm:1 sqft ft²:9290304/100000000",

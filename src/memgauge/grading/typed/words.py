@@ -7,15 +7,19 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-UNITS = dict(
-    zip(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-        " eighteen nineteen".split(),
-        range(20),
-        strict=True,
-    )
+
+def word_list(text: str) -> tuple[str, ...]:
+    """Return the words of a text: a list that is easier to read, and to add to, than one of quoted words."""
+    return tuple(text.split())
+
+
+_UNITS = word_list(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
 )
-TENS = {w: 10 * n for n, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)} | {"fourty": 40}
+UNITS = {word: number for number, word in enumerate(_UNITS)}
+_TENS = word_list("twenty thirty forty fifty sixty seventy eighty ninety")
+TENS = {word: 10 * number for number, word in enumerate(_TENS, 2)} | {"fourty": 40}
 SCALES = {
     "hundred": 100,
     "thousand": 1000,
@@ -27,14 +31,11 @@ SCALES = {
 }
 GROUPS = {"dozen": 12, "couple": 2, "pair": 2, "score": 20, "trio": 3}
 PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5}
-ORDINALS = {
-    w: n
-    for n, w in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
-        " sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        1,
-    )
-}
+_ORDINALS = word_list(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+ORDINALS = {word: number for number, word in enumerate(_ORDINALS, 1)}
 ORDINALS |= {f"twenty-{w}": 20 + n for w, n in list(ORDINALS.items())[:9]} | {"thirtieth": 30, "thirty-first": 31}
 TIMES = {"once": 1, "twice": 2, "thrice": 3}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,51 +11,78 @@ from memgauge.grading.typed.cues import by_cue, question_words, segments, senten
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import WEAK, refusal_in
+from memgauge.grading.typed.words import word_list
 
 _YES = (
-    r"yes|yep|yeah|yup|yea|yah|aye|ya|affirmative|indeed|absolutely|definitely|certainly|of course|for sure|correct|true|exactly|positive"
-    r"|they do|it does|they did|you did|sí|si|oui|ja|jawohl|sim|da|да|так|ναι|evet|tak|igen|kyllä|hai|はい|ええ|是的|是|对|對|没错|네|예|نعم|כן|हाँ|हां|ya"
+    r"yes|yep|yeah|yup|yea|yah|aye|ya|affirmative|indeed|absolutely|definitely|certainly|of course"
+    r"|for sure|correct|true|exactly|positive"
+    r"|they do|it does|they did|you did|sí|si|oui|ja|jawohl|sim|da|да|так|ναι|evet|tak|igen|kyllä|hai|はい"
+    r"|ええ|是的|是|对|對|没错|네|예|نعم|כן|हाँ|हां|ya"
 )
 _NO = (
-    r"no|nope|nah|nay|negative|false|incorrect|wrong|not at all|absolutely not|definitely not|certainly not|of course not|by no means|nein|non|não|nao|nee|нет|ні|όχι|hayır|hayir|nie|nem"
+    r"no|nope|nah|nay|negative|false|incorrect|wrong|not at all|absolutely not|definitely not"
+    r"|certainly not|of course not|by no means|nein|non|não|nao|nee|нет|ні|όχι|hayır|hayir|nie|nem"
     r"|ei|いいえ|いや|不是|否|不对|不|아니요|아니오|아뇨|لا|לא|नहीं|tidak"
 )
 _IDIOM = re.compile(
-    r"\bno (?:doubt|question|problem|worries|wonder|matter|mistake)(?: about (?:it|that))?\b|\bwithout (?:a |any )?(?:doubt|question)\b|\byes[ -]?(?:or|/|and)[ -]?no\b(?:\s?(?:question|answer))?\??"
-    r"|\byes/no\b|\bnot (?:only|just)\b|\bno longer\b|\bno one\b|\bno matter\b|\bwhether (?:yes|or) (?:or )?no\b|\bif (?:yes|no|so)\b|\btrue or false\b|\bnot wrong\b|\bif not\b|\bto say (?:yes|no)\b"
+    r"\bno (?:doubt|question|problem|worries|wonder|matter|mistake)(?: about (?:it|that))?\b"
+    r"|\bwithout (?:a |any )?(?:doubt|question)\b|\byes[ -]?(?:or|/|and)[ -]?no\b(?:\s?(?:question"
+    r"|answer))?\??"
+    r"|\byes/no\b|\bnot (?:only|just)\b|\bno longer\b|\bno one\b|\bno matter\b|\bwhether (?:yes"
+    r"|or) (?:or )?no\b|\bif (?:yes|no|so)\b|\btrue or false\b|\bnot wrong\b|\bif not\b|\bto say (?:yes"
+    r"|no)\b"
 )
 # "No" before a noun is a determiner: only what can begin a clause, or nothing, may follow the answer.
 _FOLLOW = (
-    r"(?=\s{0,2}(?:$|[.,;:!?)\]}\"'…—\n-]|\s(?:it|they|the|this|that|these|those|he|she|we|you|i|because|since|as|not|but|and|both|your|my|there|is|are|in|based"
-    r"|indeed|different|same|sir|for|on|according|from|one|two|their|its|then|definitely|actually|absolutely|of course|thanks|at|neither|only|again|here)\b))"
+    r"(?=\s{0,2}(?:$|[.,;:!?)\]}\"'…—\n-]|\s(?:it|they|the|this|that|these|those|he|she|we|you|i|because"
+    r"|since|as|not|but|and|both|your|my|there|is|are|in|based"
+    r"|indeed|different|same|sir|for|on|according|from|one|two|their|its|then|definitely|actually"
+    r"|absolutely|of course|thanks|at|neither|only|again|here)\b))"
 )
 _TOKEN = re.compile(
-    rf"(?<![\w'])(?:(?P<yes>{_YES})(?![\w'])|(?P<no>{_NO})(?![\w']){_FOLLOW})|(?P<cjk_no>不是|不对|否)|(?P<cjk_yes>是的|是(?=[,.。]|$)|对(?=[,.。]|$)|没错)"
+    rf"(?<![\w'])(?:(?P<yes>{_YES})(?![\w'])|(?P<no>{_NO})(?![\w']){_FOLLOW})|(?P<cjk_no>不是|不对|否)"
+    rf"|(?P<cjk_yes>是的|是(?=[,.。]|$)|对(?=[,.。]|$)|没错)"
 )
 # These affirm or deny only where they stand as an answer: at the start of a clause.
 _LOOSE = re.compile(
-    r"(?:indeed|absolutely|definitely|certainly|of course|for sure|correct|true|exactly|positive|they do|it does|they did|you did|negative|false|incorrect|wrong|si|ja|da|ya|non"
+    r"(?:indeed|absolutely|definitely|certainly|of course|for sure|correct|true|exactly|positive|they do"
+    r"|it does|they did|you did|negative|false|incorrect|wrong|si|ja|da|ya|non"
     r"|ei|nie|nem|tak|hai|так|是|不|nee)\Z"
 )
-_CLAUSE_START = re.compile(r"(?:^|[.!?;:,…—\n(\"'-])\s{0,3}(?:[\"'(])?(?:(?:well|so|and|but|then|it is|it's|that's|that is|that would be|the answer is|answer|i'd say|i say|yes|no|a|clearly|probably|likely|almost|most|say|is)[,:]?\s){0,3}$")
+_CLAUSE_START = re.compile(
+    r"(?:^|[.!?;:,…—\n(\"'-])\s{0,3}(?:[\"'(])?(?:(?:well|so|and|but|then|it is|it's|that's|that is"
+    r"|that would be|the answer is|answer|i'd say|i say|yes|no|a|clearly|probably|likely|almost|most|say"
+    r"|is)[,:]?\s){0,3}$"
+)
 
 _SAME = (
-    r"same|identical|match(?:es|ed|ing)?|alike|one and the same|equal|equivalent|share the same|indistinguishable|coincide[sd]?|correspond(?:s|ed)?|agree[sd]?"
+    r"same|identical|match(?:es|ed|ing)?|alike|one and the same|equal|equivalent|share the same"
+    r"|indistinguishable|coincide[sd]?|correspond(?:s|ed)?|agree[sd]?"
 )
 _DIFFERENT = (
-    r"different|differ(?:s|ed|ent|ing)?|distinct|another|separate|unlike|not alike|unrelated|two kinds|two species|dissimilar|mismatch(?:ed|es)?|vary|varies|differences?|other"
+    r"different|differ(?:s|ed|ent|ing)?|distinct|another|separate|unlike|not alike|unrelated|two kinds"
+    r"|two species|dissimilar|mismatch(?:ed|es)?|vary|varies|differences?|other"
 )
 _SIGNAL = re.compile(rf"\b(?:(?P<same>{_SAME})|(?P<diff>{_DIFFERENT}))\b")
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|no|neither|nor|cannot|hardly|without|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|can't|fail(?:s|ed)? to|far from|nothing|unlikely|doubt(?:ful)?(?: that| if)?|hardly)\b|n't\b)(?![^.!?;]{0,60}\b(?:but|yet)\b)[^.!?;,\n]{0,40}$"
+    r"(?:\b(?:not|never|no|neither|nor|cannot|hardly|without|isn't|aren't|wasn't|weren't|don't|doesn't"
+    r"|didn't|can't|fail(?:s|ed)? to|far from|nothing|unlikely|doubt(?:ful)?(?: that| if)?|hardly)\b"
+    r"|n't\b)(?![^.!?;]{0,60}\b(?:but|yet)\b)[^.!?;,\n]{0,40}$"
 )
 _ECHO = re.compile(
     r"(?:^|[.!?;:,…—\n(\"'])\s{0,3}(?:(?:yes|no|well|so|and|but|indeed|i think|i believe|actually|in fact)[,:]?\s){0,2}"
-    r"(?:it|they|this|that|these|those|he|she|both|you|we|the two)\s(?:(?P<pos>(?:is|are|was|were|do|does|did|have|has|had|can|could|will|would|should)(?: indeed| in fact| so)?)"
-    r"|(?P<neg>(?:is|are|was|were|do|does|did|have|has|had|can|could|will|would|should)(?:n't|\snot)|cannot|'re not|'s not|isn't|aren't))(?: at all)?\s{0,2}(?=$|[.,;:!)\n—])"
+    r"(?:it|they|this|that|these|those|he|she|both|you|we|the two)\s(?:(?P<pos>(?:is|are|was|were|do|does"
+    r"|did|have|has|had|can|could|will|would|should)(?: indeed| in fact| so)?)"
+    r"|(?P<neg>(?:is|are|was|were|do|does|did|have|has|had|can|could|will|would|should)(?:n't|\snot)"
+    r"|cannot|'re not|'s not|isn't|aren't))(?: at all)?\s{0,2}(?=$|[.,;:!)\n—])"
 )
-_SUBORDINATE = re.compile(r"\b(?:although|though|even though|while|whereas|despite|even if)\b[^.!?;\n]{0,160}?(?:,|$|(?=[.!?;\n]))")
-_MODAL = re.compile(r"\b(?:might|(?<!in )(?<!of )(?<!last )may(?=\s[a-z])|could|possibly|perhaps|maybe|if|whether|unclear|would have to)\b[^.!?;\n]{0,40}$")
+_SUBORDINATE = re.compile(
+    r"\b(?:although|though|even though|while|whereas|despite|even if)\b[^.!?;\n]{0,160}?(?:,|$|(?=[.!?;\n]))"
+)
+_MODAL = re.compile(
+    r"\b(?:might|(?<!in )(?<!of )(?<!last )may(?=\s[a-z])|could|possibly|perhaps|maybe|if|whether|unclear"
+    r"|would have to)\b[^.!?;\n]{0,40}$"
+)
 _FLIPS = 3
 
 
@@ -89,7 +117,7 @@ def read_yes_no(prepared: Prepared, question: str, reference: str) -> Reading:
     if not words:
         return _prose(low, question, gold)
     parts = segments(low, no_revises=False)
-    flips = sum(a.yes != b.yes for a, b in zip(words, words[1:], strict=False))
+    flips = sum(a.yes != b.yes for a, b in itertools.pairwise(words))
     for part in reversed(parts):
         inside = [w for w in words if part[0] <= w.begin < part[1]]
         if not inside:
@@ -127,7 +155,13 @@ def _committed(said: Said, gold: bool, rule: str) -> Reading:
 
 
 def _torn(low: str, inside: list[Said]) -> bool:
-    return sum(bool(re.search(r"\b(?:maybe|possibly|perhaps|either|might)\b", low[max(0, w.begin - 24) : w.begin])) for w in inside) > 1
+    return (
+        sum(
+            bool(re.search(r"\b(?:maybe|possibly|perhaps|either|might)\b", low[max(0, w.begin - 24) : w.begin]))
+            for w in inside
+        )
+        > 1
+    )
 
 
 def _against(low: str, said: Said, part: Span) -> Span | None:
@@ -135,15 +169,27 @@ def _against(low: str, said: Said, part: Span) -> Span | None:
     gone = refusal_in(low, said.end, part[1])
     if gone is None or not re.search(r"[.!?\n]", low[said.end : gone[0]]):
         return None
-    return gone if re.search(r"\b(?:insufficient|cannot be (?:determined|answered)|unanswerable)\b", low[gone[0] : gone[1] + 20]) else None
+    return (
+        gone
+        if re.search(
+            r"\b(?:insufficient|cannot be (?:determined|answered)|unanswerable)\b", low[gone[0] : gone[1] + 20]
+        )
+        else None
+    )
 
 
 # What says yes or no only where it is a whole clause.
 _WHOLE = re.compile(
-    r"(?:^|[.!?;,:—\n]\s{0,3})[\"'(]?(?:(?P<yes>y|ok|okay|sure|right|(?:that|this|it)(?:'s| is) (?:right|so|the case)|(?:most |very |quite |highly )?(?:likely|probably)|i (?:do )?(?:think|believe|guess|suppose) so"
+    r"(?:^|[.!?;,:—\n]\s{0,3})[\"'(]?(?:(?P<yes>y|ok|okay|sure|right|(?:that|this|it)(?:'s| is) (?:right"
+    r"|so|the case)|(?:most |very |quite |highly )?(?:likely|probably)|i (?:do )?(?:think|believe|guess"
+    r"|suppose) so"
     r"|it (?:seems|appears|looks) (?:so|that way)|sì|undoubtedly|you bet|by all means|naturally)"
-    r"|(?P<no>n|(?:very |highly |most )?unlikely|(?:probably|most likely|likely|certainly|surely|clearly|apparently|of course|i think|i believe|i'm afraid) not|not (?:really|likely|quite|so|the case|true|correct|right)|never|no way"
-    r"|i (?:don't|do not) (?:think|believe) (?:so|it)|i doubt (?:it|that)|it (?:doesn't|does not) (?:seem|appear|look) (?:so|that way)|(?:that|this|it)(?:'s| is) not (?:so|true|right|correct|the case)|hardly))"
+    r"|(?P<no>n|(?:very |highly |most )?unlikely|(?:probably|most likely|likely|certainly|surely|clearly"
+    r"|apparently|of course|i think|i believe|i'm afraid) not|not (?:really|likely|quite|so|the case|true"
+    r"|correct|right)|never|no way"
+    r"|i (?:don't|do not) (?:think|believe) (?:so|it)|i doubt (?:it|that)|it (?:doesn't|does not) (?:seem"
+    r"|appear|look) (?:so|that way)|(?:that|this|it)(?:'s| is) not (?:so|true|right|correct|the case)"
+    r"|hardly))"
     r"(?=[\"')]?\s{0,2}(?:$|[.!;,:—\n]))"
 )
 
@@ -154,7 +200,9 @@ def _words(low: str) -> list[Said]:
         yes = match["yes"] is not None or match["cjk_yes"] is not None
         if (match["yes"] or match["no"]) and _LOOSE.match(match[0]):
             before = low[max(0, match.start() - 40) : match.start()]
-            if not _CLAUSE_START.search(before) or re.match(r"\s(?:answer|that|color|colour|name|love|if|way|one|to)\b", low[match.end() :]):
+            if not _CLAUSE_START.search(before) or re.match(
+                r"\s(?:answer|that|color|colour|name|love|if|way|one|to)\b", low[match.end() :]
+            ):
                 continue
             yes = yes and not re.match(r"(?:\sindeed)?(?:\snot\b|n't\b)", low[match.end() :])
         left = low[max(0, match.start() - 16) : match.start()]
@@ -230,8 +278,14 @@ def _predicate(plain: str, question: str, begin: int) -> list[Said]:
     return found
 
 
-_PAST = {"sold": "sell", "bought": "buy", "went": "go", "gone": "go", "saw": "see", "seen": "see", "took": "take", "got": "get", "had": "have", "made": "make",
-         "met": "meet", "gave": "give", "told": "tell", "kept": "keep", "left": "leave", "paid": "pay", "won": "win", "ate": "eat", "moved": "move"}  # fmt: skip
+_PAST = dict(
+    pair.split("/")
+    for pair in word_list(
+        "sold/sell bought/buy went/go gone/go saw/see seen/see took/take got/get "
+        "had/have made/make met/meet gave/give told/tell kept/keep left/leave paid/pay "
+        "won/win ate/eat moved/move "
+    )
+)
 
 
 def _irregular(word: str) -> str:

@@ -31,6 +31,8 @@ MIXERS: dict[str, str] = {
 """Name to `module:function`; the function takes (width, index, **options) and returns the layer at that position."""
 
 MAX_WIDTH = 4096
+_KINDS: dict[str, Any] = {"int": int, "float": int | float, "Literal": str}
+"""What an option's value must be, by the annotation of the function that takes it."""
 
 
 def make_layer(name: str, width: int, index: int, options: Mapping[str, Any]) -> Layer:
@@ -38,11 +40,15 @@ def make_layer(name: str, width: int, index: int, options: Mapping[str, Any]) ->
     build = builder(name)
     if not HEAD <= width <= MAX_WIDTH or width % HEAD:
         raise InputError(f"width is {width}: heads are {HEAD} wide, so take a multiple of {HEAD} up to {MAX_WIDTH}")
-    known = list(inspect.signature(build).parameters)[2:]
-    for option in options:
+    known = dict(list(inspect.signature(build).parameters.items())[2:])
+    for option, value in options.items():
         if option not in known:
             takes = ", ".join(known) if known else "none"
             raise InputError(f"{name} has no option {option!r}; its options: {takes}")
+        kind = str(known[option].annotation)
+        fits = isinstance(value, _KINDS.get(kind.partition(" ")[0].partition("[")[0], object))
+        if not fits or isinstance(value, bool):
+            raise InputError(f"{name}: {option} is {value!r}; give {kind}")
     return build(width, index, **options)
 
 

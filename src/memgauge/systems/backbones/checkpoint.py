@@ -19,11 +19,12 @@ from safetensors.torch import save
 
 from memgauge.errors import InputError
 from memgauge.files import write_whole
-from memgauge.systems.backbones.config import TrainConfig, differences
+from memgauge.systems.backbones.config import FORMAT, SUMMARY, TrainConfig, differences
 from memgauge.systems.backbones.model import Backbone
 
-FORMAT = "memgauge-backbone-1"
-MODEL, TRAINING, SUMMARY = "model.safetensors", "training.safetensors", "checkpoint.json"
+MODEL, TRAINING = "model.safetensors", "training.safetensors"
+KEY = "memgauge"
+"""Name of the one entry of a file's header."""
 MAX_BYTES = 1 << 32
 
 
@@ -61,19 +62,23 @@ def save_training(
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{key}.{name}"] = value.detach().cpu().contiguous()
-    recipe = json.dumps(config.as_json())
-    state = json.dumps(loop.as_json())
-    write_whole(folder / TRAINING, save(tensors, {"format": FORMAT, "config": recipe, "loop": state}))
-    data = save(weights, {"format": FORMAT, "config": recipe, "step": str(loop.step)})
+    recipe = config.as_json()
+    write_whole(folder / TRAINING, _encoded(tensors, {"config": recipe, "loop": loop.as_json()}))
+    data = _encoded(weights, {"config": recipe, "step": loop.step})
     write_whole(folder / MODEL, data)
     summary = {
         "format": FORMAT,
-        "config": config.as_json(),
+        "config": recipe,
         "parameters": sum(p.numel() for p in model.parameters()),
         "sha256": hashlib.sha256(data).hexdigest(),
         **loop.as_json(),
     }
     write_whole(folder / SUMMARY, json.dumps(summary, indent=2, allow_nan=False) + "\n")
+
+
+def _encoded(tensors: dict[str, torch.Tensor], header: dict[str, Any]) -> bytes:
+    """Return a safetensors file. Its header is one entry: of several, the order would differ from file to file."""
+    return save(tensors, {KEY: json.dumps({"format": FORMAT, **header})})
 
 
 def resume(folder: Path, config: TrainConfig, model: Backbone, optimizer: torch.optim.Optimizer) -> Loop:
@@ -92,7 +97,9 @@ def resume(folder: Path, config: TrainConfig, model: Backbone, optimizer: torch.
         raise InputError(
             f"{folder}: holds a training by another recipe ({'; '.join(changed)}); give another --out, or that recipe"
         )
-    _load(model, {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}, path)
+    weights = {n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")}
+    _check_fit(model, weights, path)
+    model.load_state_dict(weights)
     for name, parameter in model.named_parameters():
         kept = {
             key: tensors[f"{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{key}.{name}" in tensors
@@ -101,8 +108,8 @@ def resume(folder: Path, config: TrainConfig, model: Backbone, optimizer: torch.
             moved = {key: t if key == "step" else t.to(parameter.device) for key, t in kept.items()}
             optimizer.state[parameter] = moved
     try:
-        return Loop(**json.loads(header["loop"]))
-    except (KeyError, TypeError, ValueError) as error:
+        return Loop(**header["loop"])
+    except (KeyError, TypeError) as error:
         raise InputError(f"{path}: the state of the loop is missing or broken ({error})") from error
 
 
@@ -113,9 +120,11 @@ def load_backbone(folder: Path, device: str = "cpu") -> tuple[Backbone, TrainCon
         raise InputError(f"{folder}: holds no {MODEL}; `memgauge backbones train NAME --out {folder}` makes one")
     tensors, header = _read(path)
     config = _recipe(path, header)
+    with torch.device("meta"):  # shapes alone: a recipe that asks for more than the file holds takes no memory
+        _check_fit(Backbone(config.model), tensors, path)
     with torch.random.fork_rng(devices=[]):
         model = Backbone(config.model)
-    _load(model, tensors, path)
+    model.load_state_dict(tensors)
     return model.to(device).eval(), config
 
 
@@ -127,32 +136,32 @@ def weights_hash(folder: Path) -> str:
         raise InputError(f"{folder / MODEL}: cannot be read ({error.strerror})") from error
 
 
-def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Return tensors and header of a checkpoint."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: over {MAX_BYTES} bytes; this is no checkpoint of a backbone")
         with safe_open(path, "pt") as file:
-            header = file.metadata() or {}
+            text = (file.metadata() or {}).get(KEY, "null")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: cannot be read as safetensors ({error})") from error
-    if header.get("format") != FORMAT:
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: its header is no JSON ({error})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError(f"{path}: not written by this version of `memgauge backbones train`")
     return tensors, header
 
 
-def _recipe(path: Path, header: dict[str, str]) -> TrainConfig:
-    try:
-        document = json.loads(header["config"])
-    except (KeyError, ValueError) as error:
-        raise InputError(f"{path}: its recipe is missing or broken ({error})") from error
-    return TrainConfig.from_json(document, str(path))
+def _recipe(path: Path, header: dict[str, Any]) -> TrainConfig:
+    return TrainConfig.from_json(header.get("config"), str(path))
 
 
-def _load(model: Backbone, tensors: dict[str, torch.Tensor], path: Path) -> None:
+def _check_fit(model: Backbone, tensors: dict[str, torch.Tensor], path: Path) -> None:
     wanted = model.state_dict()
     wrong = sorted(wanted.keys() ^ tensors.keys())
     wrong += sorted(n for n in wanted.keys() & tensors.keys() if wanted[n].shape != tensors[n].shape)
     if wrong:
         raise InputError(f"{path}: weights do not fit the recipe in its header: {', '.join(wrong[:5])}")
-    model.load_state_dict(tensors)

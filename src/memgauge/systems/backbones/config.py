@@ -11,9 +11,12 @@ from typing import Any
 
 from memgauge.errors import InputError
 from memgauge.streams.item import MIN_LENGTH
-from memgauge.systems.backbones.model import ModelConfig
+from memgauge.systems.backbones.shape import ModelConfig
 
-MAX_CONFIG_BYTES = 1 << 20
+FORMAT = "memgauge-backbone-1"
+"""What the files of a checkpoint say that they are."""
+SUMMARY = "checkpoint.json"
+MAX_CONFIG_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,27 @@ def read_json(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from error
     if not isinstance(document, dict):
         raise InputError(f"{path}: no JSON object")
+    return document
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Read the summary of a checkpoint. Raises `InputError` for a folder without one, or with a broken one."""
+    path = folder / SUMMARY
+    if not path.is_file():
+        raise InputError(f"{folder}: holds no {SUMMARY}; `memgauge backbones train NAME --out {folder}` makes one")
+    document = read_json(path)
+    if document.get("format") != FORMAT:
+        raise InputError(f"{path}: not written by this version of `memgauge backbones train`")
+    TrainConfig.from_json(document.get("config"), str(path))
+    numbers = ("step", "seconds", "parameters")
+    history = document.get("history")
+    if (
+        any(not isinstance(document.get(name), int | float) for name in numbers)
+        or not isinstance(document.get("sha256"), str)
+        or not isinstance(history, list)
+        or not all(isinstance(one, dict) and isinstance(one.get("accuracy"), dict) for one in history)
+    ):
+        raise InputError(f"{path}: step, seconds, parameters, sha256 or history is missing or broken")
     return document
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError
 from memgauge.files import write_whole
-from memgauge.systems.backbones.checkpoint import MODEL, SUMMARY
-from memgauge.systems.backbones.config import TrainConfig
+from memgauge.systems.backbones.checkpoint import MODEL
+from memgauge.systems.backbones.config import SUMMARY, TrainConfig
 from memgauge.systems.backbones.training import train
 
 

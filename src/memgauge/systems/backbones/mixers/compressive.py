@@ -10,6 +10,7 @@ from memgauge.systems.backbones.base import HEAD, GeluMLP, Layer, State, join_he
 
 RATES = (8, 4)
 """Rows that the two compressions fold into one."""
+MAX_SLOTS = 4096
 
 
 class Gate(nn.Module):
@@ -40,8 +41,15 @@ class CompressiveAttention(Layer):
 
     def __init__(self, width: int, block: int, slots: int) -> None:
         super().__init__()
-        if block < 1 or block % (RATES[0] * RATES[1]) or slots < 1 or slots % RATES[1]:
-            raise InputError(f"compressive: block is {block}, slots {slots}; take multiples of 32 and of 4")
+        if (
+            not 1 <= block <= MAX_SLOTS
+            or block % (RATES[0] * RATES[1])
+            or not 1 <= slots <= MAX_SLOTS
+            or slots % RATES[1]
+        ):
+            raise InputError(
+                f"compressive: block is {block}, slots {slots}; take multiples of 32 and of 4 up to {MAX_SLOTS}"
+            )
         self.heads, self.block, self.slots = width // HEAD, block, slots
         self.query = nn.Linear(width, width, bias=False)
         self.pair = nn.Linear(width, 2 * width, bias=False)
