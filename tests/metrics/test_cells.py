@@ -15,6 +15,7 @@ from memgauge.metrics.cells import build_cells, regular_pairs
 from memgauge.metrics.confidence import cell_numbers
 from memgauge.metrics.inference import Resampler
 from memgauge.metrics.summary import summarise
+from memgauge.responses import schema
 
 RESAMPLER = Resampler(200)
 
@@ -57,7 +58,7 @@ def test_the_same_question_has_the_same_number_for_every_system_and_arm():
         known.response(True, system=system, arm=arm, query=query)
         for system in ("a", "b")
         for arm in ("A", "B")
-        for query in ("q0", "q1", "q1")  # q1 was asked twice
+        for query in ("q0", "q1", "q2")
     ]
     cells, _ = build_cells(known.frame(rows))
     numbers = [cell.question.tolist() for cell in cells]
@@ -71,6 +72,52 @@ def test_a_row_that_occurs_twice_counts_once():
     cells, notes = build_cells(pl.concat([rows, rows]))
     assert len(cells[0].episode) == 2
     assert "2 rows" in notes[0]
+
+
+def shuffles(rows):
+    return [rows.sample(fraction=1, shuffle=True, seed=seed) for seed in range(6)]
+
+
+@pytest.mark.parametrize("same_key", [True, False])
+def test_of_two_rows_of_one_question_an_answer_counts_before_an_error_in_any_order(same_key):
+    rows = []
+    for n in range(20):
+        for outcome, right in (("model_error", False), ("answered", False), ("answered", True)):
+            key = f"k{n}" if same_key else f"k{n}-{outcome}-{right}"
+            rows.append(
+                known.response(right, outcome=outcome, query=f"q{n}", key=key, score=None if right else float(right))
+            )
+    table = pl.DataFrame(rows, schema=schema())
+    found = []
+    for order in shuffles(table):
+        (cell,), notes = build_cells(order)
+        assert (len(cell.episode), int(cell.scored.sum())) == (20, 20)
+        assert "40 rows" in notes[0]
+        found.append(json.dumps(summarise(order, redraws=100)))
+    assert len(set(found)) == 1
+
+
+def test_a_write_is_shared_by_failed_questions_too():
+    """A write of 400 serves four questions, two of which fail with their costs unknown."""
+    rows = [
+        known.response(False, query=f"q{n}", outcome="model_error" if n < 2 else "answered",
+                       flops_write=None if n < 2 else 400, flops_read=None if n < 2 else 10, write_shared=True)
+        for n in range(4)
+    ]  # fmt: skip
+    assert describe(rows)["flops_write_shared"] == 100.0
+
+
+def test_streams_are_counted_once_whatever_was_asked_about_them():
+    rows = [
+        known.response(True, system=system, negatives=negatives, arm=arm, episode=f"e{n}")
+        for system in "ab" for negatives in ("uniform", "matched") for arm in ("none", "A") for n in range(3)
+    ]  # fmt: skip
+    assert summarise(known.frame(rows), redraws=100)["episodes"] == 3
+
+
+def test_a_negative_seed_is_refused(run_rows):
+    with pytest.raises(InputError, match="seed must not be negative, got -1"):
+        summarise(run_rows, redraws=100, seed=-1)
 
 
 def test_a_table_of_something_else_is_refused():

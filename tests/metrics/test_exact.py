@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from memgauge.metrics.exact import bonferroni, fisher_greater, holm, mcnemar, sign_flip
+from memgauge.metrics.exact import fisher_greater, holm, mcnemar, sign_flip
 
 COUNTS = st.integers(0, 400)
 
@@ -50,7 +50,17 @@ def test_corrections_are_statsmodels(seed):
     rng = np.random.default_rng(seed)
     values = np.round(rng.beta(0.3, 1.0, rng.integers(1, 30)), 2).tolist()  # rounded, so that some are equal
     assert holm(values) == pytest.approx(multipletests(values, method="holm")[1].tolist())
-    assert bonferroni(values) == pytest.approx(multipletests(values, method="bonferroni")[1].tolist())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_of_a_family_is_corrected_no_less_than_with_the_whole_of_it(seed):
+    rng = np.random.default_rng(seed)
+    whole = rng.beta(0.3, 1.0, 20)
+    part = rng.permutation(20)[:7]
+    shown = np.array(holm(whole[part].tolist(), size=20))
+    assert (shown >= np.array(holm(whole.tolist()))[part] - 1e-12).all()
+    assert shown.min() == pytest.approx(min(1.0, 20 * whole[part].min()))
+    assert holm(whole.tolist(), size=20) == holm(whole.tolist())
 
 
 def test_no_comparison_needs_no_correction():

@@ -103,6 +103,7 @@ def make_document(
         "seed": 0,
         "level": 0.95,
         "target": 0.6,
+        "episodes": len(lengths) * len(splits) * (n // 16),
         "cells": [],
         "curves": [],
         "capacity": [],
@@ -155,7 +156,10 @@ def make_document(
                     if {"low", "max"} <= set(splits):
                         _add_compression(document, system, task, length, arm, kind, index, len(systems))
         if {"A", "B"} <= set(arms):
-            _add_calibration(document, system, task, list(splits), list(lengths), index, n)
+            for length in lengths:
+                _add_calibration(document, system, task, list(splits), [length], index, n)
+            if len(lengths) > 1:
+                _add_calibration(document, system, task, list(splits), list(lengths), index, n)
     for a in range(len(systems)):
         for b in range(a + 1, len(systems)):
             _add_comparison(document, systems[a], systems[b], a, b, task, lengths[-1], splits[-1], negatives[0])
@@ -268,7 +272,8 @@ def _add_calibration(
     ]
     document["calibration"].append(
         {
-            "system": system, "task": task, "subtype": None, "negatives": "uniform", "pooled": "all", "splits": splits,
+            "system": system, "task": task, "subtype": None, "negatives": "uniform",
+            "pooled": "all" if len(lengths) > 1 else "splits", "splits": splits,
             "lengths": lengths, "arm_a": "A", "arm_b": "B", "n": total, "episodes": total // 16, "unpaired": 0,
             "coverage_a": estimate(high, 0.02), "coverage_b": estimate(low, 0.02),
             "accuracy_answered_a": estimate(0.8), "accuracy_answered_b": estimate(0.83),
@@ -291,6 +296,6 @@ def _add_comparison(
             "accuracy_a": 0.9 - i * 0.03, "accuracy_b": 0.9 - j * 0.03,
             "difference": estimate((j - i) * 0.03, 0.04, floor=-1.0),
             "mcnemar": {"a_only": 30 + j, "b_only": 20 + i, "p": 0.04, "p_mid": 0.03}, "p_holm": 0.2,
-            "p_stream": 0.05, "p_stream_holm": 0.25, "m": 66, "family": "all pairs", "note": None,
+            "p_stream": 0.05, "p_stream_holm": 0.25, "m": 66, "family": "cell", "pairs": "all pairs", "note": None,
         }
     )  # fmt: skip

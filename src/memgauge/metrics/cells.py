@@ -63,6 +63,8 @@ class Cell:
     variant: Ints
     gold: Ints
     """1 for yes, 0 for no, -1 for anything else."""
+    gold_code: Ints
+    """The right answer as a number, the same in every cell of the table; -1 for none."""
     flops: Ints
     """Write and read of each response: one query per stream."""
     score: Floats
@@ -130,6 +132,7 @@ def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
         "key", "write_shared", "age_unit", *MEANS,
         _code("outcome", OUTCOMES), _code("abstain_kind", ABSTAIN_KINDS), _code("refused_kind", REFUSED_KINDS),
         _code("gold", ("no", "yes")),
+        pl.col("gold").rank("dense").cast(pl.Int64).fill_null(-1).alias("gold_code"),
         pl.col("variant").fill_null("").rank("dense").cast(pl.Int64).alias("variant_code"),
         pl.col("variant").fill_null(""),
         pl.col("correct").fill_null(False).cast(pl.Float64),
@@ -190,6 +193,7 @@ def _cell(table: pl.DataFrame, arrays: dict[str, Any], source: pl.DataFrame) -> 
         weight=equal_weights(variant, scored, len(variants)),
         variant=variant.astype(np.int64),
         gold=arrays["gold"],
+        gold_code=arrays["gold_code"],
         flops=arrays["flops"],
         score=np.where(scored, arrays["score"], 0.0),
         confidence=arrays["confidence"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
@@ -15,11 +15,12 @@ from memgauge.metrics.inference import Floats, Resampler, finite, ratio_interval
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
 MOST_SYSTEMS = 12
 """Up to this many systems every pair is compared; beyond it each is compared with the best."""
 
-Family = Literal["all pairs", "against the best", "given pair"]
+Pairs = Literal["all pairs", "against the best", "given pair"]
 
 
 class RunComparison(TypedDict):
@@ -33,11 +34,12 @@ class RunComparison(TypedDict):
     comparisons: list[Comparison]
     """One for each pair of systems and cell: the family that Holm's correction is over."""
     overall: list[Comparison]
-    """One for each pair of systems, over all its cells; a family of their own."""
+    """One for each pair of systems, task, kind of negatives and arm, over its splits and lengths; a family of their
+    own."""
     notes: list[str]
 
 
-def family_pairs(cells: Sequence[Cell]) -> tuple[list[tuple[int, int]], Family]:
+def family_pairs(cells: Sequence[Cell]) -> tuple[list[tuple[int, int]], Pairs]:
     """Return the pairs of cells (same questions, different systems) that are compared."""
     count = len(cells)
     if count <= MOST_SYSTEMS:
@@ -48,13 +50,17 @@ def family_pairs(cells: Sequence[Cell]) -> tuple[list[tuple[int, int]], Family]:
 
 
 def compare_cells(
-    cells: Sequence[Cell], pairs: Sequence[tuple[int, int]], family: Family, resampler: Resampler
+    cells: Sequence[Cell], pairs: Sequence[tuple[int, int]], kind: Pairs, resampler: Resampler
 ) -> list[Comparison]:
     """Compare pairs of cells that hold the same questions; corrected by Holm over these pairs.
 
+    Where each system is compared with the best, the data chose the best, and with it the pairs: the correction is over
+    all k (k - 1) / 2 pairs that could have been chosen.
+
     Only questions that were scored for both systems of a pair count. The interval is a bootstrap over streams of the
     mean paired difference. McNemar's test takes questions as independent; the sign-flip test takes streams as
-    independent (extension).
+    independent (extension). Raises `InputError` where one question has another answer, age or length in another cell:
+    such cells are not of the same questions.
     """
     if not pairs:
         return []
@@ -107,20 +113,21 @@ def compare_cells(
                 "p_stream": finite(streams[index]) if count else None,
                 "p_stream_holm": None,
                 "m": 1,
-                "family": family,
+                "family": "cell",
+                "pairs": kind,
                 "note": None if count else "no question was scored for both",
             }
         )
-    correct(found)
+    correct(found, "cell", len(cells) * (len(cells) - 1) // 2 if kind == "against the best" else len(found))
     return found
 
 
-def correct(family: Sequence[Comparison]) -> None:
-    """Set the corrected p-values of a family of comparisons, by Holm."""
-    streams = [1.0 if item["p_stream"] is None else item["p_stream"] for item in family]
-    corrected = zip(holm([item["mcnemar"]["p"] for item in family]), holm(streams), strict=True)
-    for item, (p, p_stream) in zip(family, corrected, strict=True):
-        item["p_holm"], item["m"] = p, len(family)
+def correct(compared: Sequence[Comparison], family: Literal["cell", "printed"], size: int) -> None:
+    """Set the corrected p-values of comparisons out of a family of `size`, by Holm."""
+    streams = [1.0 if item["p_stream"] is None else item["p_stream"] for item in compared]
+    corrected = zip(holm([item["mcnemar"]["p"] for item in compared], size), holm(streams, size), strict=True)
+    for item, (p, p_stream) in zip(compared, corrected, strict=True):
+        item["p_holm"], item["m"], item["family"] = p, size, family
         item["p_stream_holm"] = None if item["p_stream"] is None else p_stream
 
 
@@ -136,10 +143,13 @@ class _Table:
         stream = np.zeros(size, np.int64)
         names = sorted({name for cell in cells for name in cell.variants})
         self.variant, self.variants = np.zeros(size, np.int64), len(names)
+        facts = {name: np.full(size, np.nan) for name in FACTS}
         start = 0
         for index, cell in enumerate(cells):
             columns = place[start : start + len(cell.question)]
             start += len(cell.question)
+            for name, known in facts.items():
+                _agree(name, known, columns, cell, cells)
             self.right[index, columns] = cell.correct
             self.scored[index, columns] = cell.scored
             self.asked[index, columns] = True
@@ -147,6 +157,74 @@ class _Table:
             self.variant[columns] = np.array([names.index(name) for name in cell.variants])[cell.variant]
         used, codes = np.unique(stream, return_inverse=True)
         self.stream, self.streams = codes.astype(np.int64), len(used)
+
+
+FACTS = {
+    "gold_code": "the right answer",
+    "age": "the age of the evidence",
+    "query_length": "the length of the candidate",
+}
+"""What belongs to a question, whoever is asked."""
+
+
+def _agree(name: str, known: Floats, columns: NDArray[np.intp], cell: Cell, cells: Sequence[Cell]) -> None:
+    """Add what `cell` says of its questions to `known` [questions]; refuse where it says something else."""
+    told = getattr(cell, name).astype(np.float64)
+    if name == "gold_code":
+        told[told < 0] = np.nan
+    before = known[columns]
+    wrong = np.flatnonzero((told != before) & ~np.isnan(told) & ~np.isnan(before))
+    if len(wrong):
+        first = int(wrong[0])
+        where = f"question {cell.question[first]}"
+        if cell.source is not None:
+            episode, query = (cell.column(part)[first] for part in ("episode", "query"))
+            where = f"query {query!r} of episode {episode!r}"
+        key = cell.key
+        systems = " and ".join(dict.fromkeys(repr(other.key["system"]) for other in cells))
+        raise InputError(
+            f"{where} ({key['task']} {key['split']}, L = {key['length']}) is not the same question for {systems}: "
+            f"{FACTS[name]} differs, here and in {len(wrong) - 1} more of their questions. Names are equal, the data "
+            "is not: compare answers to the same data"
+        )
+    known[columns] = np.where(np.isnan(told), before, told)
+
+
+def same_data(
+    record_a: Mapping[str, Any], record_b: Mapping[str, Any], *, run_a: str = "A", run_b: str = "B"
+) -> str | None:
+    """Make sure that two runs are of the same data, by the `data.identity` of their `run.json`.
+
+    Raises `InputError` that says what differs. Returns a note where a run does not say what its data is.
+    """
+    sides = []
+    for record, run in ((record_a, run_a), (record_b, run_b)):
+        data = record.get("data")
+        identity = data.get("identity") if isinstance(data, dict) else None
+        if not isinstance(identity, dict):
+            return (
+                f"{run} does not say what its data is (no run.json): questions are paired by the names of their "
+                "episodes and queries"
+            )
+        sides.append(identity)
+    first, second = sides
+    parts = [name for name in {**first, **second} if first.get(name) != second.get(name)]
+    if not parts:
+        return None
+    if "made" in parts or "imported" in parts:
+        what = f"{run_a} is of {_kind(first)}, {run_b} of {_kind(second)}"
+    else:
+        what = "; ".join(f"{name} {first.get(name)} in {run_a}, {second.get(name)} in {run_b}" for name in parts)
+    raise InputError(
+        f"the two runs are of different data: {what}. Equal names there are not equal questions; run both systems on "
+        "the same data"
+    )
+
+
+def _kind(identity: Mapping[str, Any]) -> str:
+    if identity.get("imported"):
+        return "imported answers"
+    return "streams made from a seed" if identity.get("made") else "the streams of a folder"
 
 
 def pair_runs(
@@ -215,7 +293,8 @@ def compare_runs(
 ) -> RunComparison:
     """Compare systems of one table with systems of another (or the same), cell by cell and over all cells.
 
-    Holm's correction is over everything that is compared. Raises `InputError` where no cell is common to both.
+    Holm's correction is over everything that is compared. Raises `InputError` where no cell is common to both, or where
+    a question of one name is not the same question.
     """
     found: list[Comparison] = []
     overall: list[Comparison] = []
@@ -224,15 +303,17 @@ def compare_runs(
         pairs, more = pair_runs(rows_a, rows_b, system_a, system_b)
         notes += [f"{system_a} and {system_b}: {note}" for note in more]
         found += [compare_cells(pair, [(0, 1)], "given pair", resampler)[0] for pair in pairs]
-        if pairs:
-            overall.append(_overall(pairs, resampler))
+        together: dict[tuple[Any, ...], list[tuple[Cell, Cell]]] = {}
+        for pair in pairs:
+            together.setdefault(tuple(pair[0].key[name] for name in ALIKE), []).append(pair)
+        overall += [_overall(group, resampler) for group in together.values()]
     if not found:
         raise InputError(
             "the two runs have no cell of questions in common: task, split, length, arm and kind of negatives must be "
             "the same"
         )
-    correct(found)
-    correct(overall)
+    correct(found, "printed", len(found))
+    correct(overall, "printed", len(overall))
     return {
         "schema": SCHEMA,
         "run_a": run_a,
@@ -245,11 +326,15 @@ def compare_runs(
     }
 
 
+ALIKE: tuple[Literal["task", "negatives", "arm"], ...] = ("task", "negatives", "arm")
+"""Cells that differ in these are never taken together: they ask different things of a system."""
+
+
 def _overall(pairs: Sequence[tuple[Cell, Cell]], resampler: Resampler) -> Comparison:
-    """Compare over all cells at once: questions of all cells count alike; arms of one stream share its episode."""
+    """Compare over the splits and lengths of one task, kind of negatives and arm: all questions count alike."""
     sides = [_joined([pair[side] for pair in pairs]) for side in (0, 1)]
     found = compare_cells(sides, [(0, 1)], "given pair", resampler)[0]
-    for name in ("task", "split", "subtype", "length", "arm", "negatives"):
+    for name in ("split", "subtype", "length"):
         if len({pair[0].key[name] for pair in pairs}) > 1:
             found[name] = None
     found["note"] = found["note"] or f"all {len(pairs)} cells together"
@@ -261,8 +346,8 @@ def _joined(cells: Sequence[Cell]) -> Cell:
     starts = np.cumsum([0, *(cell.episodes for cell in cells)])
     names = tuple(sorted({name for cell in cells for name in cell.variants}))
     names_of_arrays = (
-        "streams", "outcome", "scored", "answered", "correct", "weight", "gold", "flops", "score", "confidence", "age",
-        "query_length",
+        "streams", "outcome", "scored", "answered", "correct", "weight", "gold", "gold_code", "flops", "score",
+        "confidence", "age", "query_length",
     )  # fmt: skip
     arrays: dict[str, Any] = {name: np.concatenate([getattr(c, name) for c in cells]) for name in names_of_arrays}
     return Cell(

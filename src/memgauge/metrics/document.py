@@ -353,12 +353,17 @@ class Comparison(TypedDict):
     """Accuracy of A minus accuracy of B."""
     mcnemar: McNemar
     p_holm: float
-    """McNemar's p, corrected by Holm over the `m` comparisons of the same questions."""
+    """McNemar's p, corrected by Holm over the `m` comparisons of the `family`."""
     p_stream: float | None
     """Sign-flip test over whole streams (extension): holds when questions of a stream succeed and fail together."""
     p_stream_holm: float | None
     m: int
-    family: Literal["all pairs", "against the best", "given pair"]
+    """The size of the family: with `against the best` all k (k - 1) / 2 pairs, since the data chose the best."""
+    family: Literal["cell", "printed"]
+    """What the correction is over: the pairs within this cell (report), or all that `memgauge compare` prints (there
+    the lines over several cells are a family of their own). The two give one pair different corrected values."""
+    pairs: Literal["all pairs", "against the best", "given pair"]
+    """Which pairs of the cell are compared."""
     note: str | None
 
 
@@ -370,6 +375,8 @@ class Summary(TypedDict):
     seed: int
     level: float
     target: float
+    episodes: int
+    """Distinct streams, whoever was asked about them, with whatever negatives and under whatever arm."""
     cells: list[Cell]
     curves: list[Curve]
     capacity: list[Capacity]

@@ -369,7 +369,7 @@ def _range(bounds: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
 def _divide(top: Floats, bottom: Floats) -> Floats:
     """Return the quotient, NaN where there is nothing to divide by."""
     bottom = np.broadcast_to(bottom, top.shape)
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
 
 def _columns(values: ArrayLike) -> Floats:

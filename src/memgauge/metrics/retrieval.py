@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.metrics.accuracy import RATIOS, accuracies
+from memgauge.metrics.cells import Cell, build_cells, by_key, equal_weights, partner_key
 from memgauge.metrics.document import Estimate
 from memgauge.metrics.inference import Resampler, ratio_intervals, total_by
 
 if TYPE_CHECKING:
     import polars as pl
 
-CELL = ("task", "split", "length", "negatives", "arm")
-
 
 class RetrievalRow(TypedDict):
-    """One cell of the table; FLOPs are means over its questions, None where nothing has a price."""
+    """One cell of the table; FLOPs are means over its questions, None where nothing has a price.
+
+    Cells are those of the report: subtypes stand apart, variants of the questions have equal weight.
+    """
 
     task: str
     split: str
+    subtype: str | None
     length: int
     negatives: str | None
     arm: str
@@ -55,7 +59,7 @@ class RetrievalRow(TypedDict):
 def retrieval_table(
     rows: pl.DataFrame, system: str, direct: str | None = None, *, resampler: Resampler | None = None
 ) -> list[RetrievalRow]:
-    """Return one row for each cell that `system` was asked in, shortest streams first.
+    """Return one row for each cell that `system` was asked in, in the order of the report.
 
     Parameters
     ----------
@@ -76,41 +80,39 @@ def retrieval_table(
     if mine["retrieved"].null_count() == mine.height:
         raise InputError(f"system {system!r} retrieved nothing: its rows have no `retrieved`")
     resampler = resampler or Resampler()
-    other = None if direct is None else rows.filter(pl.col("system") == direct)
-    cells = mine.select(CELL).unique().sort(CELL, nulls_last=True)
-    return [_row(_where(mine, cell), None if other is None else _where(other, cell), cell, resampler)
-            for cell in cells.iter_rows(named=True)]  # fmt: skip
+    cells, _ = build_cells(rows.filter(pl.col("system").is_in([system, *(() if direct is None else (direct,))])))
+    index = by_key(cells)
+    return [
+        _row(cell, None if direct is None else index.get(partner_key(cell.key, system=direct)), resampler)
+        for cell in cells
+        if cell.key["system"] == system
+    ]
 
 
-def _where(rows: pl.DataFrame, cell: dict[str, object]) -> pl.DataFrame:
-    import polars as pl
-
-    return rows.filter(*(pl.col(name).eq_missing(pl.lit(value)) for name, value in cell.items()))
-
-
-def _row(mine: pl.DataFrame, other: pl.DataFrame | None, cell: dict[str, object], resampler: Resampler) -> RetrievalRow:
-    import polars as pl
-
-    scored = mine.filter(pl.col("correct").is_not_null())
-    hits = mine.filter(pl.col("gold") == "yes", pl.col("retrieved").is_not_null()).with_columns(
-        hit=pl.col("retrieved").str.json_decode(pl.List(pl.String)).list.first()
-    )
-    hits = hits.filter(pl.col("hit").is_in(["hit", "miss"])).with_columns(hit=pl.col("hit") == "hit")
-    answer, index = _mean(mine, "flops_read"), _mean(mine.unique("episode"), "flops_write")
+def _row(cell: Cell, other: Cell | None, resampler: Resampler) -> RetrievalRow:
+    shares = {name: accuracies(cell, resampler).ratios.estimate(index) for index, name in enumerate(RATIOS)}
+    answer, index = cell.means["flops_read"], _per_stream(cell)
     whole = None
     if other is not None:
-        asked = other.join(mine.select("episode", "query"), on=["episode", "query"], how="semi")
-        whole = _mean(asked.with_columns(total=pl.col("flops_write") + pl.col("flops_read")), "total")
+        asked = np.isin(other.question, cell.question) & (other.flops >= 0)
+        whole = float(other.flops[asked].mean(dtype=np.float64)) if asked.any() else None
     gain = whole - answer if whole is not None and answer is not None else None
-    made: RetrievalRow = {
-        **cell,  # type: ignore[typeddict-item]
-        "n": scored.height,
-        "episodes": scored["episode"].n_unique(),
-        "errors": mine.height - scored.height,
-        "accuracy": _share(scored, "correct", resampler),
-        "accuracy_yes": _share(scored.filter(pl.col("gold") == "yes"), "correct", resampler),
-        "accuracy_no": _share(scored.filter(pl.col("gold") == "no"), "correct", resampler),
-        "hit_rate": _share(hits, "hit", resampler),
+    scored = int(cell.scored.sum())
+    key = cell.key
+    return {
+        "task": key["task"],
+        "split": key["split"],
+        "subtype": key["subtype"],
+        "length": key["length"],
+        "negatives": key["negatives"],
+        "arm": key["arm"],
+        "n": scored,
+        "episodes": len(np.unique(cell.episode[cell.scored])),
+        "errors": len(cell.scored) - scored,
+        "accuracy": shares["accuracy"],
+        "accuracy_yes": shares["accuracy_yes"],
+        "accuracy_no": shares["accuracy_no"],
+        "hit_rate": _hit_rate(cell, resampler),
         "flops_answer": answer,
         "flops_index": index,
         "flops_one_query": None if answer is None or index is None else answer + index,
@@ -118,16 +120,26 @@ def _row(mine: pl.DataFrame, other: pl.DataFrame | None, cell: dict[str, object]
         "saving": whole / answer if whole is not None and answer else None,
         "break_even": index / gain if index is not None and gain is not None and gain > 0 else None,
     }
-    return made
 
 
-def _mean(rows: pl.DataFrame, column: str) -> float | None:
-    value = rows[column].cast(float).mean()
-    return float(value) if isinstance(value, float) else None
+def _per_stream(cell: Cell) -> float | None:
+    """Return the mean over streams of what writing one costs: the mean of its rows that tell it."""
+    writes = cell.column("flops_write").cast(float).to_numpy()
+    known = ~np.isnan(writes)
+    if not known.any():
+        return None
+    rows = np.bincount(cell.episode[known], minlength=cell.episodes)
+    sums = total_by(cell.episode[known], writes[known], cell.episodes)
+    return float((sums[rows > 0] / rows[rows > 0]).mean())
 
 
-def _share(rows: pl.DataFrame, column: str, resampler: Resampler) -> Estimate:
-    """Return the share of true values, with an interval over episodes."""
-    names, codes = np.unique(rows["episode"].to_numpy(), return_inverse=True)
-    true = total_by(codes, rows[column].cast(float).to_numpy(), len(names))
-    return ratio_intervals(true, total_by(codes, np.ones(rows.height), len(names)), resampler).estimate()
+def _hit_rate(cell: Cell, resampler: Resampler) -> Estimate:
+    """Return the share of yes-questions whose candidate lies in what was retrieved; variants have equal weight."""
+    import polars as pl
+
+    first = cell.column("retrieved").str.json_decode(pl.List(pl.String)).list.first().fill_null("")
+    told = (cell.gold == 1) & first.is_in(["hit", "miss"]).to_numpy()
+    weight = equal_weights(cell.variant, told, len(cell.variants))
+    hits = weight * (first == "hit").to_numpy()
+    hit, asked = (total_by(cell.episode, values, cell.episodes) for values in (hits, weight))
+    return ratio_intervals(hit, asked, resampler).estimate()

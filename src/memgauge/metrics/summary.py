@@ -59,6 +59,8 @@ def summarise(
         raise InputError(f"redraws must be at least 100, got {redraws}")
     if any(budget < 0 for budget in budgets or ()):
         raise InputError("a FLOPs budget cannot be negative")
+    if seed < 0:
+        raise InputError(f"seed must not be negative, got {seed}")
     resampler, bands = Resampler(redraws, seed), Resampler(min(redraws, BAND_REDRAWS), seed)
     cells, notes = build_cells(rows)
     document: Summary = {
@@ -67,6 +69,7 @@ def summarise(
         "seed": seed,
         "level": LEVEL,
         "target": target,
+        "episodes": len({int(stream) for cell in cells for stream in cell.streams}),
         "cells": [],
         "curves": [],
         "capacity": [],

@@ -42,9 +42,9 @@ def build_report(
     """Return the document of one or more runs.
 
     Runs are pooled: a system of one name and one fingerprint is one system, and a question that several runs hold
-    counts once. Episodes of runs on different data stay different episodes, whatever they are called. A name that
-    stands for different things (other fingerprints, another judge or embedder, or two answers to the same question)
-    becomes one system a run, named after it: such answers are never put into one number.
+    counts once, its answer before an error. Episodes of runs on different data stay different episodes, whatever they
+    are called. A name that stands for different things (other fingerprints, another judge or embedder, or two answers
+    to the same question) becomes one system a run, named after it: such answers are never put into one number.
 
     Parameters
     ----------
@@ -57,6 +57,7 @@ def build_report(
     """
     import polars as pl
 
+    from memgauge.metrics.cells import one_per_key, one_per_question
     from memgauge.metrics.summary import summarise
 
     if not sources:
@@ -68,10 +69,21 @@ def build_report(
     tables, more = _systems_apart(tables, records, labels)
     warnings += more
     rows = pl.concat(tables)
-    pooled = rows.unique(subset=["key", "system"], keep="first", maintain_order=True)
+    pooled = one_per_key(rows)
     if pooled.height < rows.height:
         count = rows.height - pooled.height
         warnings.append(f"{count:,} questions stand in more than one run with the same answer key; each counts once.")
+    single = one_per_question(pooled)
+    if single.height < pooled.height:
+        again = (
+            pooled.join(single, on=["key", "system"], how="anti").sort("system", "episode", "query").row(0, named=True)
+        )
+        warnings.append(
+            f"{pooled.height - single.height:,} rows ask a system the same question again under another key (the "
+            f"first: {again['system']}, query {again['query']} of episode {again['episode']}): each question counts once, an "
+            "answer before an error."
+        )
+    pooled = single
     options: dict[str, Any] = {"seed": seed}
     if redraws is not None:
         options["redraws"] = redraws

@@ -62,13 +62,9 @@ def measured(document: Row) -> str:
         return "No question was asked, so there is nothing to report."
     systems = {cell["system"] for cell in cells}
     asked = sum(cell["n"] for cell in cells)
-    places: dict[tuple[Any, ...], int] = {}
-    for cell in cells:
-        place = (cell["task"], cell["split"], cell["subtype"], cell["length"], cell["negatives"])
-        places[place] = max(places.get(place, 0), cell["episodes"])
     parts = [
         f"{_number(len(systems), 'memory system')} answered {_number(asked, 'question')} about "
-        f"{_number(sum(places.values()), 'episode')} of {_listed('task', (cell['task'] for cell in cells))}: "
+        f"{_number(document['episodes'], 'episode')} of {_listed('task', (cell['task'] for cell in cells))}: "
         f"{_listed('split', (split_name(cell['split']) for cell in cells))}, "
         f"{_listed('length', (count(length) for length in sorted({cell['length'] for cell in cells})))}"
     ]
@@ -175,9 +171,10 @@ def _comparisons(document: Row) -> list[Block]:
     blocks: list[Block] = [
         Text(
             "Pairs of systems on the same questions. The interval is of the difference, over episodes; McNemar's exact "
-            "test looks at the questions that only one of the two got right. p (Holm) is corrected for the number of "
-            "pairs. The questions of one stream succeed and fail together: where the test over whole streams disagrees "
-            "with McNemar's, trust the former."
+            "test looks at the questions that only one of the two got right. p (Holm) is corrected within this cell: "
+            "over all pairs of its systems, at one length and split. `memgauge compare` corrects over all that it "
+            "prints, so its values differ. The questions of one stream succeed and fail together: where the test over "
+            "whole streams disagrees with McNemar's, trust the former."
         )
     ]
     made = [

@@ -83,7 +83,9 @@ READING: tuple[tuple[str, str], ...] = (
     (
         "Comparisons",
         "Both systems answered the same questions, so differences are paired. With m pairs, one of them is below 0.05 "
-        "by chance soon: read the corrected p.",
+        "by chance soon: read the corrected p. It is corrected within its cell (task, split, length, negatives), over "
+        "all pairs of systems; with more than 12 systems only the best is compared with each, and all pairs are still "
+        "corrected for, because the same data chose the best.",
     ),
 )
 """Terms of the report, in the order of the page."""

@@ -85,12 +85,16 @@ def groups(rows: Sequence[Row], limit: int) -> tuple[list[Group], list[Group]]:
     return made[:limit], made[limit:]
 
 
-def widest(calibration: Sequence[Row]) -> list[Row]:
-    """Return of each system the lines of the payoff arms that pool most, as the paper's Table 10 does."""
+def widest(calibration: Sequence[Row], of: Sequence[str] = ()) -> list[Row]:
+    """Return of each system the lines of the payoff arms that pool most, as the paper's Table 10 does.
+
+    With `of`, of each system and these columns.
+    """
     order = {"none": 0, "splits": 1, "all": 2}
     best: dict[tuple[Any, ...], list[Row]] = {}
     for row in sorted(calibration, key=lambda row: order[row["pooled"]]):
-        same = best.setdefault((row["system"], row["task"], row["negatives"], row["subtype"]), [])
+        own = (str(row[name]) for name in of)
+        same = best.setdefault((row["system"], row["task"], row["negatives"], row["subtype"], *own), [])
         if same and same[0]["pooled"] != row["pooled"]:
             same.clear()
         same.append(row)

@@ -28,6 +28,8 @@ CURVE_ROWS = 1_200
 LENGTHS_DRAWN = 3
 BOUNDS = ("best known scheme", "converse bound")
 BOUND_STEPS = 40
+BOUNDED_TASKS = ("ecc-text", "ecc-tokens")
+"""The bounds are of streams of 16 symbols; a frame of video holds other things, and more of them."""
 
 
 def flops_curves(document: Mapping[str, Any], labels: Labels) -> Sequence[Block]:
@@ -146,7 +148,7 @@ def _state_chart(group: Group, labels: Labels) -> Chart:
     drawn = {value["panel"] for value in values}
     order = [panel for split in splits for length in lengths if (panel := _state_panel(length, split)) in drawn]
     domain = accuracy_domain(values)
-    bounded = group.two_sided and group.negatives == "uniform" and "max" in splits
+    bounded = group.task in BOUNDED_TASKS and group.negatives == "uniform" and "max" in splits
     if bounded:
         values += [row for length in lengths for row in _bounds(length, floor, top)]
     names, colours, _, shapes = labels.style(cell["system"] for cell in cells)

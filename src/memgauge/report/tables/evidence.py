@@ -134,5 +134,5 @@ def comparison_table(rows: Sequence[Row], caption: str = "") -> Table:
         for row in rows
     ]
     columns = ["system A", "system B", "A (%)", "B (%)", "A − B (points)", "right: only A / only B", "p (McNemar)",
-               "p (Holm)", "p (streams, Holm)", "n"]  # fmt: skip
+               "p (Holm, within the cell)", "p (streams, Holm, within the cell)", "n"]  # fmt: skip
     return compact(Table(columns, lines, caption=caption, headings=2))

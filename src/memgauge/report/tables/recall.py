@@ -18,11 +18,13 @@ def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[in
     rows: list[list[str | Cell]] = []
     target = write.percent(document["target"], 0)
     protocol = (group.task, group.negatives, group.subtype)
-    pooled = {
-        row["system"]: row
-        for row in widest(document["calibration"])
-        if (row["task"], row["negatives"], row["subtype"]) == protocol
-    }
+    # Of this length alone, so that all numbers of a line are of the same streams; its splits are pooled.
+    calibrated = [
+        row
+        for row in document["calibration"]
+        if (row["task"], row["negatives"], row["subtype"]) == protocol and len(row["lengths"]) == 1
+    ]
+    arms_at = {(row["system"], row["lengths"][0]): row for row in widest(calibrated, of=("lengths",))}
     for system in group.systems:
         for length in lengths:
             at = {"length": length, "task": group.task, "negatives": group.negatives, "arm": group.arm,
@@ -31,7 +33,7 @@ def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[in
             if dense is None and regular is None:
                 continue
             comp = lookup("compression", at)
-            arms = pooled.get(system)
+            arms = arms_at.get((system, length))
             line: list[str | Cell] = [name(system), number(length, write.count)]
             line.append(proportion(dense["accuracy"] if dense else None))
             line += [_price(lookup("efficiency", at, split=split)) for split in ("max", "low")]
@@ -56,8 +58,8 @@ def axes_table(document: Row, group: Group, lookup: Lookup, lengths: Sequence[in
                 "coverage R, max (%)",
                 "C/R, max (%)",
                 "AURC, max",
-                "responsive-ness (points)",
-                "selectivity gap (points)",
+                "responsive-ness, splits pooled (points)",
+                "selectivity gap, splits pooled (points)",
             ],
             rows,
             caption=f"{group.title}; 95 % intervals over episodes under each number",

@@ -83,19 +83,19 @@ def corrected_values(w: Tensor, k: Tensor, v: Tensor, beta: Tensor, u_past: Tens
     of 64: past blocks enter through a product, the block itself through a unit lower triangular solve.
     """
     length, past = w.shape[2], u_past.shape[2]
-    u = u_past
+    u, w, keys = u_past, w * scale, k.transpose(-1, -2)
     for first in range(0, length, 64):
         end = min(length, first + 64)
-        at = torch.arange(past + first, past + end, device=w.device)[:, None]
-        earlier = torch.arange(past + end, device=w.device) < at
-        scores = w[:, :, first:end] @ k[:, :, : past + end].transpose(-1, -2) * scale
+        own = past + first
+        later = torch.ones(end - first, end - first, dtype=torch.bool, device=w.device).triu()
+        scores = w[:, :, first:end] @ keys[..., : past + end]
+        scores[..., own:] += later * -1e30
+        weight = scores.softmax(-1)
         # The very first token has nothing before it: its weights are zero, not a softmax of nothing.
-        weight = beta[:, :, first:end] * (scores.masked_fill(~earlier, -1e30).softmax(-1) * earlier)
-        right = v[:, :, first:end] - weight[..., : past + first] @ u
-        block = weight[..., past + first :]
+        block = beta[:, :, first:end] * weight[..., own:].masked_fill(later, 0)
+        right = v[:, :, first:end] - beta[:, :, first:end] * (weight[..., :own] @ u)
         eye = torch.eye(end - first, dtype=w.dtype, device=w.device)
-        solved = torch.linalg.solve_triangular(block + eye, right, upper=False, unitriangular=True)
-        u = torch.cat([u, solved], 2)
+        u = torch.cat([u, torch.linalg.solve_triangular(block + eye, right, upper=False, unitriangular=True)], 2)
     return u[:, :, past:]
 
 

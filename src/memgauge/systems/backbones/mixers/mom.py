@@ -13,6 +13,8 @@ from memgauge.systems.backbones.local import TAPS, ShortConv
 
 MEMORIES = 16
 ROUTED = 3
+GROUPS = 8
+"""Memories are run in so many groups of like load."""
 BALANCE = 0.01
 """Weight of the load-balance loss."""
 
@@ -94,25 +96,32 @@ class MoM(Layer):
         batch, length, _ = x.shape
         state = self.init_state(batch) if state is None else state
         share, weight, index = self.route(x)
-        chosen = torch.zeros_like(share).scatter(-1, index, weight).transpose(1, 2)  # [B, 16, L]
-        on = torch.zeros_like(share, dtype=torch.bool).scatter(-1, index, value=True).transpose(1, 2)
+        chosen = torch.zeros_like(share).scatter(-1, index, weight).transpose(1, 2).flatten(0, 1)  # [16 B, L]
+        on = torch.zeros_like(share, dtype=torch.bool).scatter(-1, index, value=True).transpose(1, 2).flatten(0, 1)
         count = on.sum(-1)
-        longest = int(count.max())
-        order = torch.argsort((~on).to(torch.uint8), dim=-1, stable=True)[..., :longest]  # [B, 16, T]
-        stream = torch.arange(batch, device=x.device)[:, None, None]
+        order = torch.argsort((~on).to(torch.uint8), dim=-1, stable=True)  # the tokens of each memory first
         rows, rates = self.qkv(x), self._rates(x)
-        S, tail = (state[name] for name in ("S", "tail"))
-        sent = (rows[stream, order].flatten(0, 1), rates[stream, order].flatten(0, 1), count.flatten())
-        y, S_routed, tail_routed = self._run(S[:, :-1].flatten(0, 1), tail[:, :-1].flatten(0, 1), *sent)
-        there = torch.arange(longest, device=x.device) < count[..., None]
-        weighted = y.unflatten(0, (batch, MEMORIES)) * (chosen.gather(-1, order) * there)[..., None]
         every = torch.full((batch,), length, device=x.device)
-        total, S_shared, tail_shared = self._run(S[:, -1], tail[:, -1], rows, rates, every)
-        target = order.flatten(1)[..., None].expand(-1, -1, self.width)
-        total = total.scatter_add(1, target, weighted.flatten(1, 2).to(total.dtype))
+        total, S_shared, tail_shared = self._run(state["S"][:, -1], state["tail"][:, -1], rows, rates, every)
+        S, tail = state["S"][:, :-1].flatten(0, 1), state["tail"][:, :-1].flatten(0, 1).to(rows)
+        total = total.flatten(0, 1)
+        # Memories of like load run together, so that little is padded.
+        for part in torch.argsort(count, descending=True).split(-(-len(count) // GROUPS)):
+            longest = int(count[part[0]])
+            if not longest:
+                break
+            stream, place = (part // MEMORIES)[:, None], order[part, :longest]
+            y, S_part, tail_part = self._run(
+                S[part], tail[part], rows[stream, place], rates[stream, place], count[part]
+            )
+            there = torch.arange(longest, device=x.device) < count[part][:, None]
+            y = y * (chosen[part].gather(-1, place) * there)[..., None]
+            total = total.index_add(0, (stream * length + place).flatten(), y.flatten(0, 1).to(total.dtype))
+            S, tail = S.index_copy(0, part, S_part.to(S.dtype)), tail.index_copy(0, part, tail_part)
+        total, count = total.unflatten(0, (batch, length)), count.unflatten(0, (batch, MEMORIES))
         after = {
-            "S": torch.cat([S_routed.unflatten(0, (batch, MEMORIES)), S_shared[:, None]], 1),
-            "tail": torch.cat([tail_routed.unflatten(0, (batch, MEMORIES)), tail_shared[:, None]], 1),
+            "S": torch.cat([S.unflatten(0, (batch, MEMORIES)), S_shared[:, None]], 1),
+            "tail": torch.cat([tail.unflatten(0, (batch, MEMORIES)), tail_shared[:, None]], 1),
         }
         self.routed = count.detach()
         load = count.sum(0) / (ROUTED * batch * length)
