@@ -101,14 +101,14 @@ def bench_kernels(rounds: int) -> int:
     return int(missed)
 
 
-def bench_backbones() -> int:
+def bench_backbones(names: list[str]) -> int:
     """Print tokens a second of every backbone: a training step and a prefill."""
     torch.set_num_threads(1)
     print("backbones, D=64, B=8, L=512, 32 queries, one thread, thousand symbols a CPU second")
     print(f"{'backbone':16}{'training':>10}{'prefill':>10}")
     symbols, candidates = torch.randint(16, (8, 512)), torch.randint(16, (8, 32, 6))
     labels = torch.randint(2, (8, 32))
-    for name in MIXERS:
+    for name in names:
         model = Backbone(ModelConfig(name))
 
         def step(model: Backbone = model) -> None:
@@ -126,14 +126,14 @@ def bench_backbones() -> int:
     return 0
 
 
-def bench_evaluation() -> int:
+def bench_evaluation(names: list[str]) -> int:
     """Print the time of 20 streams x 16 questions at L = 4,096; 1 when a backbone takes over 20 s of one core."""
     torch.set_num_threads(1)
     print("evaluation, D=64, 20 streams x 16 questions, L=4096, one thread")
     print(f"{'backbone':16}{'wall s':>8}{'CPU s':>8}")
     symbols, candidates = torch.randint(16, (20, 4096)), torch.randint(16, (20, 16, 6))
     slow = False
-    for name in MIXERS:
+    for name in names:
         model = Backbone(ModelConfig(name)).eval()
         wall = time.perf_counter()
 
@@ -149,11 +149,11 @@ def bench_evaluation() -> int:
     return int(slow)
 
 
-def bench_memory() -> int:
+def bench_memory(names: list[str]) -> int:
     """Print what a prefill of 16,384 symbols adds to the memory of a process, and of 8,192."""
     print("prefill of one stream, D=64: memory that it adds at its peak, MiB")
     print(f"{'backbone':16}{'L=8192':>9}{'L=16384':>9}")
-    for name in MIXERS:
+    for name in names:
         added = []
         for length in (8192, 16384):
             code = (
@@ -175,18 +175,20 @@ def bench_memory() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="backbones, for the last three [all]")
     parser.add_argument("--backbones", action="store_true")
     parser.add_argument("--evaluate", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.manual_seed(0)
+    names = options.names or list(MIXERS)
     if options.backbones:
-        return bench_backbones()
+        return bench_backbones(names)
     if options.evaluate:
-        return bench_evaluation()
+        return bench_evaluation(names)
     if options.memory:
-        return bench_memory()
+        return bench_memory(names)
     return bench_kernels(options.rounds)
 
 

@@ -98,7 +98,7 @@ def mode_of(system: Any, timeout: float = 300.0) -> Mode:
 
 def describe(error: BaseException) -> str:
     """Return type and text of an exception on one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).encode("utf-8", "replace").decode()
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 

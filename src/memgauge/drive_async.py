@@ -124,7 +124,7 @@ class _Asking:
 
 
 async def _bounded(call: Awaitable[Any], timeout: float | None) -> Any:
-    """Wait for a call of the system, at most `timeout` seconds. `SystemExit`, which would end the loop, becomes an error."""
+    """Wait for a call of the system, at most `timeout` seconds. `SystemExit`, which would end the loop, is an error."""
 
     async def contained() -> Any:
         try:

@@ -35,4 +35,5 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
     matches = [n for low in near for n in names if n.lower() == low]
     hint = f" did you mean {' or '.join(repr(m) for m in matches)}?" if matches else ""
-    return InputError(f"unknown {kind} {name!r};{hint} Known: {', '.join(names) if names else '(none)'}")
+    known_names = ", ".join(names) if len(names) <= 40 else f"{', '.join(names[:40])}, ... ({len(names)} in all)"
+    return InputError(f"unknown {kind} {name!r};{hint} Known: {known_names or '(none)'}")

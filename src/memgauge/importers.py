@@ -48,6 +48,8 @@ def import_table(
     unknown = [name for name in table.columns if name not in COLUMNS]
     if unknown:
         raise unknown_name("column", unknown[0], COLUMNS)
+    if not table.height:
+        raise InputError(f"{source}: a header without rows: nothing to import")
     run = hashlib.blake2b(source.read_bytes(), digest_size=16).hexdigest()
     rows = []
     for number, given in enumerate(table.to_dicts(), 1):
@@ -55,6 +57,10 @@ def import_table(
         for name in NEEDED:
             if name not in values:
                 raise InputError(f"{source}: row {number}: {name} is empty")
+        if values.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            raise InputError(
+                f"{source}: row {number}: schema_version is {values['schema_version']!r}, not {SCHEMA_VERSION}"
+            )
         row = new_row(task=task, split=split, arm="none")
         row.update({name: value for name, value in values.items() if name not in ("answer", "outcome")})
         row.update(_graded(values, template, f"{source}: row {number}"))
@@ -72,7 +78,7 @@ def _typed(row: dict[str, Any], where: str) -> dict[str, Any]:
         if value is None:
             continue
         if kind is str:
-            row[name] = str(value)
+            row[name] = str(value).encode("utf-8", "replace").decode()
         elif kind is bool and not isinstance(value, bool):
             raise InputError(f"{where}: {name} is {value!r}; it is true or false")
         elif kind in (int, float):

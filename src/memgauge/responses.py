@@ -299,7 +299,7 @@ def read_log(path: Path) -> pl.DataFrame:
         raise InputError(f"{path}: {error}") from error
 
 
-def load_responses(path: Path) -> pl.DataFrame:
+def load_responses(path: Path | str) -> pl.DataFrame:
     """Read responses from a run folder, a `.parquet` or a `.jsonl` file, and check them.
 
     In a run folder the log and the finished table are read together, so that an unfinished run can be looked at; where
@@ -307,6 +307,7 @@ def load_responses(path: Path) -> pl.DataFrame:
     """
     import polars as pl
 
+    path = Path(path)
     if path.is_dir():
         parquet, log = path / "responses.parquet", path / "responses.jsonl"
         parts = [_read_file(p) for p in (parquet, log) if p.exists()]

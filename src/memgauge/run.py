@@ -95,8 +95,9 @@ class Summary:
             self.asked += 1
             if row["outcome"] == "model_error":
                 self.errors += 1
-                if len(self.first_errors) < 5:
-                    self.first_errors.append(f"{row['system']}, episode {row['episode']}: {row['error']}")
+                line = f"{row['system']}, episode {row['episode']}: {row['error']}"
+                if len(self.first_errors) < 5 and line not in self.first_errors:
+                    self.first_errors.append(line)
 
 
 def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progress: bool = True) -> Summary:

@@ -111,17 +111,20 @@ def hash_words(*parts: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(b"\0".join(parts), digest_size=8).digest(), "big")
 
 
+def frozen(symbols: SymbolArray) -> SymbolArray:
+    """Return a copy that nobody can change or make changeable again: the next system sees what the first one saw."""
+    return np.frombuffer(np.asarray(symbols, np.uint8).tobytes(), np.uint8)
+
+
 def stream_episode(item: StreamItem, task: Task) -> Episode:
     """Show a stream and its queries as an episode of `task`. Ages are in symbols."""
-    symbols = np.ascontiguousarray(item.symbols, np.uint8)
-    symbols.setflags(write=False)
+    symbols = frozen(item.symbols)
     header = f"{task.name}|{item.band}|{item.subtype}|{item.length}|".encode()
     fingerprint = hashlib.blake2b(header + symbols.tobytes(), digest_size=16).hexdigest()
     base = fingerprint.encode()
     queries = []
     for query in item.queries:
-        candidate = np.ascontiguousarray(query.candidate, np.uint8)
-        candidate.setflags(write=False)
+        candidate = frozen(query.candidate)
         queries.append(
             Query(
                 id=query.query_id,

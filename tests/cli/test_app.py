@@ -123,3 +123,24 @@ def test_video_is_a_task_like_any_other(tmp_path, capsys, monkeypatch):
     assert "ecc-video" in capsys.readouterr().err
     assert run([*start[:1], "ecc-text", "--system", "exact", "--frame-size", "64", "--out", "x"]) == 2
     assert "--frame-size" in capsys.readouterr().err
+
+
+def test_what_a_system_prints_stays_off_the_document(tmp_path, capsys, monkeypatch):
+    (tmp_path / "loud.py").write_text(
+        "from memgauge import Answer\nprint('importing')\n"
+        "class Loud:\n    name = 'loud'\n    def start(self, seed):\n        print('start')\n        return Memory()\n"
+        "class Memory:\n    def write(self, observation):\n        print('write')\n"
+        "    def read(self, question):\n        print('read')\n        return Answer(True)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    start = ["run", "ecc-tokens", "--lengths", "64", "--bands", "max", "--count", "1", "--queries", "2", "--json"]
+    assert run([*start, "--system", "import:loud:Loud", "--out", "r"]) == 0
+    assert json.loads(capsys.readouterr().out)["asked"] == 2
+
+
+@pytest.mark.parametrize("name", ["5", "''", "'a\\nb'"])
+def test_names_that_no_table_can_show_are_refused(name, tmp_path, capsys, monkeypatch):
+    (tmp_path / f"named{len(name)}.py").write_text(f"class S:\n    name = {name}\n    def start(self, seed): pass\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["run", "ecc-tokens", "--system", f"import:named{len(name)}:S", "--out", "r"]) == 2
+    assert "its name is" in capsys.readouterr().err

@@ -2,8 +2,12 @@
 
 SPECIES = "Is the fern in the lobby the same species as the one I call Basil?"
 SOLD = "Did I sell the boat before I moved?"
-EVENTS = "Put these events in order from earliest to latest: (1) the pottery class (2) the dentist visit (3) the road trip."
-LETTERS = "Put these events in order from earliest to latest: A. the pottery class B. the dentist visit C. the road trip."
+EVENTS = (
+    "Put these events in order from earliest to latest: (1) the pottery class (2) the dentist visit (3) the road trip."
+)
+LETTERS = (
+    "Put these events in order from earliest to latest: A. the pottery class B. the dentist visit C. the road trip."
+)
 LYON = (
     "Which of the two durations is longer? Duration 1: my stay in Lyon. Duration 2: the garden project."
     " A. Duration 1 is longer. B. Duration 2 is longer."
@@ -104,11 +108,31 @@ ORDER = [
     ("(3)(1)(2)", "3 happened before 1, and 1 before 2.", True, "pairs"),
     ("(3)(1)(2)", "The order is 3, 1, 2.", True, "a sentence"),
     ("(3)(1)(2)", "the road trip, the pottery class, the dentist visit", True, "the events' names"),
-    ("(3)(1)(2)", "First the road trip, then the pottery class, and finally the dentist visit.", True, "the events' names"),
-    ("(3)(1)(2)", "1. the road trip\n2. the pottery class\n3. the dentist visit", True, "numbers of lines are no indices"),
+    (
+        "(3)(1)(2)",
+        "First the road trip, then the pottery class, and finally the dentist visit.",
+        True,
+        "the events' names",
+    ),
+    (
+        "(3)(1)(2)",
+        "1. the road trip\n2. the pottery class\n3. the dentist visit",
+        True,
+        "numbers of lines are no indices",
+    ),
     ("(3)(1)(2)", "(3) the road trip\n(1) the pottery class\n(2) the dentist visit", True, "indices with names"),
-    ("(3)(1)(2)", "(3) the road trip (April), (1) the pottery class (May), (2) the dentist visit (June)", True, "indices with names"),
-    ("(3)(1)(2)", "Road trip (3): April 2, 2023; pottery class (1): May 10, 2023; dentist (2): June 1, 2023", True, "dates are no indices"),
+    (
+        "(3)(1)(2)",
+        "(3) the road trip (April), (1) the pottery class (May), (2) the dentist visit (June)",
+        True,
+        "indices with names",
+    ),
+    (
+        "(3)(1)(2)",
+        "Road trip (3): April 2, 2023; pottery class (1): May 10, 2023; dentist (2): June 1, 2023",
+        True,
+        "dates are no indices",
+    ),
     ("(3)(1)(2)", "Answer: (3)(1)(2)", True, "a labelled answer"),
     ("(3)(1)(2)", "\\boxed{(3)(1)(2)}", True, "boxed"),
     ("(3)(1)(2)", "(1)(3)(2). Wait, (3)(1)(2).", True, "the last committed answer"),
@@ -123,7 +147,12 @@ ORDER = [
     ("(3)(1)(2)", "The order cannot be determined.", False, "a refusal"),
     ("(3)(1)(2)", "I don't know", False, "a refusal"),
     ("(3)(1)(2)", "<think>(3)(1)(2)", False, "an unfinished block"),
-    ("(3)(1)(2)", "The events are (1) the pottery class, (2) the dentist visit, (3) the road trip.", False, "the question, repeated"),
+    (
+        "(3)(1)(2)",
+        "The events are (1) the pottery class, (2) the dentist visit, (3) the road trip.",
+        False,
+        "the question, repeated",
+    ),
     ("(10)(2)(1)(3)(4)(5)(6)(7)(8)(9)", "10, 2, 1, 3, 4, 5, 6, 7, 8, 9", True, "two digits are one index"),
 ]
 
@@ -247,15 +276,30 @@ DATES = [
     ("2024/01/15", "Either 2024/01/15 or 2024/01/14", False, "two candidates"),
     ("2024/01/15", "You enrolled on 2023/10/01 and finished on 2024/01/15.", True, "the date of what is asked"),
     ("2024/01/15", "You finished the weaving course on January 15, 2024.", True, "a sentence"),
-    ("2024/01/15", "The session of 2024/01/20 says 'last Monday', so the answer is 2024/01/15.", True, "a labelled answer"),
-    ("2024/01/15", "The answer is 2024/01/15. The session was on 2024/01/20.", True, "the named answer outranks later mentions"),
+    (
+        "2024/01/15",
+        "The session of 2024/01/20 says 'last Monday', so the answer is 2024/01/15.",
+        True,
+        "a labelled answer",
+    ),
+    (
+        "2024/01/15",
+        "The answer is 2024/01/15. The session was on 2024/01/20.",
+        True,
+        "the named answer outranks later mentions",
+    ),
     ("2024/01/15", "2024/01/14. Actually, it was 2024/01/15.", True, "the last committed answer"),
     ("2024/01/15", "It was not 2024/01/14 but 2024/01/15.", True, "the rejected date"),
     ("2024/01/15", "2024/01/15? No, 2024/01/16.", False, "the last committed answer"),
     ("2024/01/15", "I believe it was 2024/01/15, but I'm not sure.", True, "a hedged answer is an answer"),
     ("2024/01/15", "Insufficient information", False, "a refusal"),
     ("2024/01/15", "The date is not mentioned.", False, "a refusal"),
-    ("2024/01/15", "You mentioned the course on 2024/01/15, but the date it ended is not mentioned.", False, "a refusal at the end"),
+    (
+        "2024/01/15",
+        "You mentioned the course on 2024/01/15, but the date it ended is not mentioned.",
+        False,
+        "a refusal at the end",
+    ),
     ("2024/01/15", "<think>2024/01/15", False, "an unfinished block"),
     ("2024/02/29", "29 February 2024", True, "a leap day"),
     ("2023/02/28", "2023/02/29", False, "no date"),

@@ -246,3 +246,13 @@ def test_coverage_of_a_paired_difference():
     found = ratio_intervals(gap, asked, Resampler(500), bounds=(-1.0, 1.0))
     truth = 0.2 * 4 / 6
     assert 0.915 <= ((found.low <= truth) & (truth <= found.high)).mean() <= 0.985
+
+
+def test_one_episode_that_differs_does_not_blow_the_interval_up():
+    right = np.full(20, 8.0)
+    right[3] = 5.0
+    found = ratio_intervals(right, np.full(20, 16.0), Resampler())
+    assert 0.35 < found.low[0] < found.value[0] < found.high[0] < 0.6
+    right[4] = 7.0
+    found = ratio_intervals(right, np.full(20, 16.0), Resampler())
+    assert 0.35 < found.low[0] < found.value[0] < found.high[0] < 0.6

@@ -58,7 +58,8 @@ def test_hard_cells_are_described_too():
     rows += [known.response(None, system="abstains", query=f"q{n}", episode=f"e{n}", confidence=0.4) for n in range(3)]
     rows += [known.response(True, system="one", query=f"q{n}", age=float(n), confidence=0.5) for n in range(30)]
     rows += [known.response(n > 0, system="typed", gold="blue", split="recall", query=f"q{n}") for n in range(3)]
-    rows += [known.response(True, system="free", split=s, flops_write=0, flops_read=0, query_length=3, age=1.0)
+    rows += [known.response(True, system="free", split=s, flops_write=0, flops_read=0, query_length=3, age=1.0,
+                            episode="f")
              for s in ("low", "max")]  # fmt: skip
     rows += [known.response(None, system="armed", arm=a, query=f"q{n}") for a in "AB" for n in range(8)]
     document = summarise(known.frame(rows), redraws=200)

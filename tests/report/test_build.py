@@ -13,7 +13,7 @@ from report_rows import frame, make_rows, make_run
 from memgauge.errors import InputError
 from memgauge.metrics.summary import summarise
 from memgauge.report.build import build_report, read_record
-from memgauge.report.content import report_page
+from memgauge.report.content import measured, report_page
 from memgauge.report.terminal import print_report
 
 FEW = 100  # redraws: the numbers are compared with each other, not with the truth
@@ -256,3 +256,28 @@ def test_polars_is_not_changed_by_the_report(tmp_path: Path) -> None:
     before = pl.read_parquet(folder / "responses.parquet")
     report(folder)
     assert pl.read_parquet(folder / "responses.parquet").equals(before)
+
+
+def test_a_question_asked_twice_in_one_run_counts_once_and_is_said(tmp_path: Path) -> None:
+    rows = make_rows("exact", lengths=(64,))
+    again = [broken({**row, "key": f"0{row['key']}"}, 0) for row in rows[:5]]
+    document = report(make_run(tmp_path / "a", again, rows))
+    assert {cell["n"] for cell in document["cells"]} == {16}
+    assert {cell["scored"] for cell in document["cells"]} == {16}
+    assert any(warning.startswith("5 rows ask a system the same question again") for warning in document["warnings"])
+
+
+def test_an_answer_in_one_run_beats_the_error_of_another(tmp_path: Path) -> None:
+    rows = make_rows("exact", lengths=(64,))
+    folders = [
+        make_run(tmp_path / "a", [broken(row, number) for number, row in enumerate(rows)]),
+        make_run(tmp_path / "b", rows),
+    ]
+    first, second = report(*folders), report(*reversed(folders))
+    assert {cell["scored"] for cell in first["cells"]} == {16}
+    assert first["cells"] == second["cells"]
+
+
+def test_episodes_are_counted_once_over_kinds_of_negatives(tmp_path: Path) -> None:
+    tables = [make_rows("exact", lengths=(64,), negatives=kind) for kind in ("uniform", "matched")]
+    assert "about 8 episodes" in measured(report(make_run(tmp_path / "a", *tables)))

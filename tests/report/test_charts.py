@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from report_sample import SYSTEMS, make_document
 
 from memgauge.errors import InputError
+from memgauge.report import tables
 from memgauge.report.charts import FAMILIES, draw
 from memgauge.report.charts.export import export_charts
 from memgauge.report.charts.grouping import groups, widest
@@ -292,3 +293,22 @@ def test_equal_names_do_not_overwrite_each_other(tmp_path: Path) -> None:
 def test_an_unknown_format_names_the_near_ones(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="svg"):
         export_charts([], tmp_path, ("svgz",))
+
+
+def test_bounds_of_sixteen_symbols_are_not_drawn_for_video() -> None:
+    for task, bounded in (("ecc-text", True), ("ecc-video", False), ("ecc-video-synth", False)):
+        (chart,) = charts_of(draw(make_document(SYSTEMS[:2], negatives=("uniform",), task=task))["state"])
+        assert any(row["kind"] != "system" for row in rows_of(chart)) == bounded
+        assert ("converse" in chart.caption) == bounded
+
+
+def test_the_axes_of_a_length_show_the_payoff_arms_of_that_length() -> None:
+    document = make_document(SYSTEMS[:2], arms=("none", "A", "B"), lengths=(256, 1024), negatives=("uniform",))
+    for row in document["calibration"]:
+        row["responsiveness"] = {"value": 0.1 * len(row["lengths"]) + row["lengths"][0] / 10_000, "low": None,
+                                 "high": None, "note": None}  # fmt: skip
+    group = tables.main_groups(document)[0]
+    table = tables.axes_table(document, group, tables.Lookup(document), [256, 1024])
+    place = next(i for i, name in enumerate(table.columns) if str(name).startswith("responsive-ness"))
+    shown = [line[place] for line in table.rows]
+    assert [cell.sort for cell in shown if not isinstance(cell, str)] == pytest.approx([0.1256, 0.2024] * 2)

@@ -63,6 +63,7 @@ def test_charts(folder: Path, tmp_path: Path, capsys: Any) -> None:
         (["{folder}", "--charts", "x", "--format", "gif"], "unknown format 'gif'"),
         (["{folder}", "--format", "png,,svg"], "an empty name"),
         (["{folder}", "--redraws", "3"], "redraws"),
+        (["{folder}", "--seed", "-1"], "--seed must not be negative"),
         (["{folder}", "--target", "1.5"], "target"),
         (["{folder}", "--out", "{folder}/run.json/r.html"], "cannot write"),
         (["{folder}", "--charts", "{folder}/run.json", "--redraws", "100"], "cannot write"),

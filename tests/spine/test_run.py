@@ -274,3 +274,26 @@ def test_lengths_and_gold_are_not_told(plan, tmp_path):
     assert [size for kind, size in seen if kind == "block"] == [64, 64, 64, 8]
     fields = {what for kind, what in seen if kind == "question"}
     assert fields == {json.dumps(["candidate", "clip", "lanes", "payoff", "seed", "text", "words"])}
+
+
+def test_no_system_can_change_what_the_next_one_sees(plan, tmp_path):
+    class Vandal(made.Last):
+        name = "vandal"
+
+        def start(self, seed):
+            return VandalMemory(40)
+
+    class VandalMemory(made.ReadMemory):
+        def write(self, observation):
+            super().write(observation)
+            observation.symbols.flags.writeable = True
+
+        def read(self, question):
+            question.candidate.flags.writeable = True
+            question.candidate[:] = 0
+            return super().read(question)
+
+    execute(plan(Vandal(), Subject(made.Last(keep=1000), "last", "l")), tmp_path / "r")
+    rows = load_responses(tmp_path / "r")
+    assert set(rows.filter(pl.col("system") == "vandal")["outcome"]) == {"model_error"}
+    assert rows.filter(pl.col("system") == "last")["correct"].all()

@@ -66,6 +66,9 @@ def run(arguments: list[str]) -> int:
     except MemgaugeError as error:
         print(f"memgauge: error: {error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        print(f"memgauge: error: not enough memory: {error}; ask for less at a time", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("memgauge: stopped; what was written is whole, and the same command goes on from there", file=sys.stderr)
         return 130

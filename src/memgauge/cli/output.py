@@ -9,7 +9,8 @@ from typing import Any
 
 def print_json(document: Any) -> None:
     """Print one JSON document; NaN and infinities are refused, since other readers cannot read them."""
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    print(text.encode("utf-8", "replace").decode())  # half of a surrogate pair, which no terminal can show
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:

@@ -40,6 +40,8 @@ def report(
     from memgauge.report.terminal import print_report
 
     formats = names("--format", format)
+    if seed < 0:
+        raise InputError(f"--seed must not be negative, got {seed}")
     if out is not None and out.is_dir():
         raise InputError(f"--out {out} is a folder; give the name of a file, such as {out / 'report.html'}")
     if charts is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +29,9 @@ def run(
             "Give it once for each system.",
         ),
     ],
-    out: Annotated[Path, Parameter(help="The run folder. A folder with the same data is extended or resumed.")],
+    out: Annotated[
+        Path | None, Parameter(help="The run folder. A folder with the same data is extended or resumed.")
+    ] = None,
     data: Annotated[
         Path | None, Parameter(help="A folder made by `memgauge streams make`, instead of --count ...")
     ] = None,
@@ -83,11 +86,14 @@ def run(
     an error are asked again. Exit status: 0, or 2 for an input that cannot be used.
     """
     from memgauge import run as runner
+    from memgauge.errors import InputError
 
+    with contextlib.redirect_stdout(sys.stderr):
+        subjects = subjects_of(system, task)
     plan = runner.Plan(
         task=task,
         source=_source(data, lengths, bands, count, queries, negatives, seed),
-        subjects=subjects_of(system, task),
+        subjects=subjects,
         style=_style(task, frame_format, frame_size),
         arms=names("--arms", arms),
         timeout=timeout,
@@ -98,7 +104,11 @@ def run(
     _limit(plan.subjects, {name: value for name, value in limits.items() if value is not None})
     if dry_run:
         return _dry_run(plan, json)
-    summary = runner.execute(plan, out, command=["memgauge", *sys.argv[1:]])
+    if out is None:
+        raise InputError("where to? give --out FOLDER (only --dry-run does without)")
+    # What a system prints must not end up in the one document on standard output.
+    with contextlib.redirect_stdout(sys.stderr):
+        summary = runner.execute(plan, out.absolute(), command=["memgauge", *sys.argv[1:]])
     for line in summary.notes:
         print(f"memgauge: note: {line}", file=sys.stderr)
     if summary.errors:

@@ -27,6 +27,8 @@ KEPT = 16_000_000  # weights that are kept for the next metric: 64 MB
 # machine waiting for them costs far more than they save. Wide products are worth it.
 _PRODUCT = 250_000
 _NARROW = 8192
+_WIDEST = 2.0
+"""A bootstrap quantile is taken at most so many times Student's."""
 _CACHED = 2  # sets of weights that a resampler keeps
 
 Floats = NDArray[np.float64]
@@ -303,8 +305,10 @@ def _studentised(
         # Redraws that agree in everything have no error of their own; what is left of it is round-off.
         pivots[~((spread > 1e-8 * square_) & (room > 1e-7))] = np.nan
         below, above = _tails(pivots)
-        low[usual] = expit(centre - np.fmax(above, floor) * error)
-        high[usual] = expit(centre - np.fmin(below, -floor) * error)
+        # Where one or two episodes differ, redraws with next to no error of their own have pivots that go anywhere.
+        widest = _WIDEST * floor
+        low[usual] = expit(centre - np.fmin(np.fmax(above, floor), widest) * error)
+        high[usual] = expit(centre - np.fmax(np.fmin(below, -floor), -widest) * error)
     # Round-off must not put a value of 0 or 1 outside its own interval.
     low, high = np.minimum(low, value), np.maximum(high, value)
     least, width = _range(bounds)

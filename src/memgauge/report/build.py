@@ -80,8 +80,8 @@ def build_report(
         )
         warnings.append(
             f"{pooled.height - single.height:,} rows ask a system the same question again under another key (the "
-            f"first: {again['system']}, query {again['query']} of episode {again['episode']}): each question counts once, an "
-            "answer before an error."
+            f"first: {again['system']}, query {again['query']} of episode {again['episode']}): each question counts "
+            "once, an answer before an error."
         )
     pooled = single
     options: dict[str, Any] = {"seed": seed}

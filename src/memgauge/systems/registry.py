@@ -75,10 +75,15 @@ def make_system(spec: str) -> Any:
 
 def system_name(system: Any, spec: str) -> str:
     """Return what stands in the `system` column: the object's own `name`, else the canonical spec."""
-    name = getattr(system, "name", None)
-    if isinstance(name, str) and name.strip():
-        return name
-    return _canonical(spec)
+    try:
+        name = getattr(system, "name", None)
+    except Exception as error:  # a user's property may raise anything; it is reported, never hidden
+        raise InputError(f"{spec}: its name raised {_said(error)}") from error
+    if name is None:
+        return _canonical(spec)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise InputError(f"{spec}: its name is {name!r}; a system's name is a printable text on one line")
+    return name
 
 
 def fingerprint(system: Any, spec: str) -> str:
@@ -117,7 +122,11 @@ def _entry(name: str) -> dict[str, Any]:
     try:
         make = _resolve(Spec(name))
     except InputError as error:
-        return {"name": name, "description": f"cannot be loaded: {error}", "parameters": []}
+        cause, why = error.__cause__, f"cannot be loaded: {error}"
+        if isinstance(cause, ModuleNotFoundError) and name in BUILT_IN:
+            extra = "backbones" if ".backbones" in BUILT_IN[name] else "models"
+            why = f"needs pip install 'memgauge[{extra}]' (no {cause.name})"
+        return {"name": name, "description": why, "parameters": []}
     helps = {f.name: f.metadata.get("help", "") for f in fields(make)} if is_dataclass(make) else {}
     parameters = [
         {

@@ -23,12 +23,11 @@ _LINE = re.compile(
     r"(?:^|\n)[\s>*_#`-]{0,12}\[\s?score\s?\][\s*_`]{0,6}[:=]?[\s*_`]{0,6}(?P<value>[^\n]{0,80})", re.IGNORECASE
 )
 _SENTENCE = re.compile(
-    r"(?P<before>[^.!?\n]{0,120}?)\b(?P<not>(?:does not|doesn't|would|could|might|may|should not"
-    r"|if)\s+)?(?:deserves?|earns?|receives?|gets?|is awarded)\s{1,4}(?:a (?:score"
-    r"|total) of\s)?[*_`]{0,3}(?P<value>-?[\w./]{1,12})[*_`]{0,3}\s{0,4}"
-    r"(?P<unit>points?|pts?|marks?)\b",
+    r"\b(?:deserves?|earns?|receives?|gets?|is awarded)\s{1,4}(?:a (?:score|total) of\s)?[*_`]{0,3}"
+    r"(?P<value>-?[\w./]{1,12})[*_`]{0,3}\s{1,4}(?:points?|pts?|marks?)\b",
     re.IGNORECASE,
 )
+_UNREAL = re.compile(r"\b(?:not|n't|would|could|might|may|should|if)\b", re.IGNORECASE)
 _PREFIXED = re.compile(r"\b(?:student|answer|response|prediction|submission|it|model)\b", re.IGNORECASE)
 # Before a verdict on the same line: somebody else's words are being repeated.
 _QUOTED = re.compile(
@@ -145,9 +144,8 @@ def _lines(text: str) -> list[Value | None]:
 def _sentences(text: str) -> list[Value | None]:
     found: list[Value | None] = []
     for match in _SENTENCE.finditer(text):
-        if not _PREFIXED.search(match["before"]) or re.search(r"\bif\b|\bwould\b", match["before"], re.IGNORECASE):
-            continue
-        if match["not"] or _is_quoted(text, match.start("value")):
+        head = re.split(r"[.!?\n]", text[max(0, match.start() - 120) : match.start()])[-1]
+        if not _PREFIXED.search(head) or _UNREAL.search(head) or _is_quoted(text, match.start("value")):
             continue
         found.append(_clear(match["value"]))
     return found
@@ -166,9 +164,9 @@ def _is_blockquote(text: str, at: int) -> bool:
 
 def _is_quoted(text: str, at: int) -> bool:
     """Say whether what stands at `at` repeats the words of the answer under test."""
-    begin = text.rfind("\n", 0, at) + 1
+    begin = max(text.rfind("\n", max(0, at - 4000), at) + 1, at - 4000, 0)
     line = text[begin:at]
-    if line.lstrip().startswith(">"):
+    if line.lstrip()[:1] == ">":
         return True
     head = line[-240:]
     return bool(_QUOTED.search(head))

@@ -338,8 +338,9 @@ def _pick(
 def _clause_of(low: str, number: Number, part: Span) -> str:
     """Return the clause around a number: to the nearest comma, "but", "and" or stop on either side."""
     begin = max(part[0], *(m.end() for m in _EDGE.finditer(low, max(part[0], number.begin - 80), number.begin)), 0)
-    after = _EDGE.search(low, number.end, part[1])
-    return low[begin : after.start() if after else part[1]]
+    limit = min(part[1], number.end + 80)
+    after = _EDGE.search(low, number.end, limit)
+    return low[begin : after.start() if after else limit]
 
 
 _EDGE = re.compile(r"[,;:!?\n]|\.(?!\d)|\b(?:but|and|while|then)\b")

@@ -106,7 +106,7 @@ class MoM(Layer):
         S, tail = state["S"][:, :-1].flatten(0, 1), state["tail"][:, :-1].flatten(0, 1).to(rows)
         total = total.flatten(0, 1)
         # Memories of like load run together, so that little is padded.
-        for part in torch.argsort(count, descending=True).split(-(-len(count) // GROUPS)):
+        for part in torch.argsort(count, descending=True, stable=True).split(-(-len(count) // GROUPS)):
             longest = int(count[part[0]])
             if not longest:
                 break
