@@ -26,7 +26,8 @@ from torch.nn.functional import cross_entropy, logsigmoid, normalize
 from memgauge.systems.backbones.catalog import MIXERS
 from memgauge.systems.backbones.kernels import RULES, fast_weights, rule_loop
 from memgauge.systems.backbones.kernels.fast_weights import FastWeights
-from memgauge.systems.backbones.model import Backbone, ModelConfig
+from memgauge.systems.backbones.model import Backbone
+from memgauge.systems.backbones.shape import ModelConfig
 
 B, H, L, F = 8, 4, 1024, 16
 TARGETS = {"delta": 6, "gated delta": 6, "vector decay": 6, "scalar decay": 6, "DPLR": 4, "TTT": 4}

@@ -158,8 +158,6 @@ def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
         raise InputError(f"{folder} is not empty; give another --out")
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    asked = rows.select("task", "split", "negatives", "length", "episode", "query", "variant", "gold", "age").unique()
-    questions = hashlib.sha256(asked.sort(asked.columns, nulls_last=True).write_csv().encode()).hexdigest()
     record = {
         "schema_version": SCHEMA_VERSION,
         "run": rows["run"][0] if rows.height else "imported",
@@ -172,7 +170,7 @@ def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
             {"name": name, "spec": "imported", "fingerprint": f"imported sha256={digest}"}
             for name in sorted(rows["system"].unique())
         ],
-        "data": {"identity": {"made": False, "imported": True, "questions_sha256": questions}},
+        "data": {"identity": {"made": False, "imported": True}},
         "commands": [],
         "notes": [],
     }

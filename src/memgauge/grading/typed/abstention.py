@@ -255,7 +255,8 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
     if _states(prepared, clause, question, begin):
         return "answer"
     words = clause.split()
-    if {stem(w) for w in re.findall(r"[^\W_]+", clause)} - STOP_WORDS <= _key_words(question):
+    content = {stem(w) for w in re.findall(r"[^\W_]+", clause)} - STOP_WORDS
+    if content and content <= _key_words(question):
         return "neutral"  # "Serial number: ..." only repeats what is asked
     if len(words) <= 6 and not re.search(
         r"\b(?:is|are|was|were|be|has|have|had|do|does|did|can|could|will|would|should|i|you|we|know|hope"

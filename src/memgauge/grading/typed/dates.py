@@ -15,8 +15,8 @@ from memgauge.grading.typed.words import CARDINAL, ORDINALS, cardinal
 
 # English first: short forms are English only, since "mai" and "mars" are words elsewhere.
 _MONTHS = """
-january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|november nov|\
-december dec
+january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|\
+november nov|december dec
 januar jänner|februar|märz maerz|april|mai|juni|juli|august|september|oktober okt|november|dezember dez
 janvier|février fevrier|mars|avril|mai|juin|juillet|août aout|septembre|octobre|novembre|décembre decembre
 enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre setiembre|octubre|noviembre|diciembre

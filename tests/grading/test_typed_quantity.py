@@ -1,5 +1,11 @@
 """Labelled variants of counts and amounts: (question, reference, prediction, right?, why a careful reader says so)."""
 
+from __future__ import annotations
+
+import pytest
+
+from memgauge.grading.typed.grade import grade_typed
+
 GAMES = "How many educational board games do I own right now?"
 ORCHIDS = "How many of my orchids survived the winter?"
 TIMES = "How many times did I visit the dentist this year?"
@@ -256,3 +262,15 @@ AMOUNTS = [
     (JAR, "3/4", "\\frac{3}{4}", True, "a typeset fraction"),
     (JAR, "1/3", "0.33", False, "compared exactly"),
 ]
+
+
+@pytest.mark.parametrize(("question", "reference", "prediction", "right", "why"), COUNTS)
+def test_counts(question, reference, prediction, right, why):
+    grade = grade_typed(prediction, subtype="MSR_Counting", question=question, reference=reference)
+    assert bool(grade.correct) is right, f"{why}: {grade}"
+
+
+@pytest.mark.parametrize(("question", "reference", "prediction", "right", "why"), AMOUNTS)
+def test_amounts(question, reference, prediction, right, why):
+    grade = grade_typed(prediction, subtype="MSR_Arithmetic", question=question, reference=reference)
+    assert bool(grade.correct) is right, f"{why}: {grade}"

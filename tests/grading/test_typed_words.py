@@ -1,5 +1,11 @@
 """Labelled variants of yes/no, order, duration and date answers: (reference, prediction, right?, why)."""
 
+from __future__ import annotations
+
+import pytest
+
+from memgauge.grading.typed.grade import grade_typed
+
 SPECIES = "Is the fern in the lobby the same species as the one I call Basil?"
 SOLD = "Did I sell the boat before I moved?"
 EVENTS = (
@@ -304,3 +310,27 @@ DATES = [
     ("2024/02/29", "29 February 2024", True, "a leap day"),
     ("2023/02/28", "2023/02/29", False, "no date"),
 ]
+
+
+CASES = [
+    (subtype, question, *case)
+    for subtype, question, cases in (
+        ("MSR_YesNo", SPECIES, YES_NO),
+        ("TR_OrderRanking", EVENTS, ORDER),
+        ("TR_OrderRanking", LETTERS, LETTER_ORDER),
+        ("TR_DurationComparison", LYON, DURATION),
+        ("TR_DateExtraction", COURSE, DATES),
+    )
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("subtype", "question", "reference", "prediction", "right", "why"), CASES)
+def test_worded_answers(subtype, question, reference, prediction, right, why):
+    grade = grade_typed(prediction, subtype=subtype, question=question, reference=reference)
+    assert bool(grade.correct) is right, f"{why}: {grade}"
+
+
+def test_a_question_about_something_done():
+    for prediction, right in (("You sold it in May.", True), ("You did.", True), ("You never sold the boat.", False)):
+        assert grade_typed(prediction, subtype="MSR_YesNo", question=SOLD, reference="Yes").correct is right

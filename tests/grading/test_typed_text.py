@@ -1,5 +1,11 @@
 """Labelled variants of refusals and of short free text: what a careful reader says, and why."""
 
+from __future__ import annotations
+
+import pytest
+
+from memgauge.grading.typed.grade import grade_typed
+
 SERIAL = "Which serial number is on the sewing machine?"
 LAMPS = "How many lamps hang above the footbridge?"
 BOAT = "When did I sell the boat?"
@@ -365,3 +371,28 @@ FREE = [
     ("IE", "What is the model?", "SM-2000", None, "SM 2000", True, "a hyphen"),
     ("IE", "What is the model?", "SM-2000", None, "SM-20000", False, "another number"),
 ]
+
+
+@pytest.mark.parametrize(("prediction", "why"), REFUSED)
+def test_refusals_of_any_wording(prediction, why):
+    grade = grade_typed(prediction, subtype="AR", question=SERIAL, reference="NOT_MENTIONED")
+    assert (grade.correct, str(grade.outcome)) == (True, "abstained"), f"{why}: {grade}"
+
+
+@pytest.mark.parametrize(("prediction", "why"), ANSWERED)
+def test_answers_and_guesses_are_no_refusals(prediction, why):
+    grade = grade_typed(prediction, subtype="AR", question=SERIAL, reference="NOT_MENTIONED")
+    assert (grade.correct, str(grade.outcome)) == (False, "answered"), f"{why}: {grade}"
+
+
+@pytest.mark.parametrize(("prediction", "right", "why"), COUNTED)
+def test_refusals_of_a_count(prediction, right, why):
+    grade = grade_typed(prediction, subtype="AR", question=LAMPS, reference="NOT_MENTIONED")
+    assert grade.correct is right, f"{why}: {grade}"
+
+
+@pytest.mark.parametrize(("subtype", "question", "reference", "old", "prediction", "right", "why"), FREE)
+def test_free_text(subtype, question, reference, old, prediction, right, why):
+    grade = grade_typed(prediction, subtype=subtype, question=question, reference=reference, old_answer=old)
+    assert bool(grade.correct) is right, f"{why}: {grade}"
+    assert not grade.by_rule
