@@ -1,7 +1,7 @@
 # Everything on a fresh machine with Python >= 3.11 and make: virtual environment, pinned install, run.
 PYTHON ?= python3
 VENV ?= .venv
-# Where pip finds a CPU build of torch (needed by no target here; see docs/installation.md).
+# Where pip finds a CPU build of torch, which `make test` installs (see docs/installation.md).
 TORCH_INDEX ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
