@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import queue
+import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +26,9 @@ from memgauge.drive import (
 from memgauge.episode import Episode
 from memgauge.errors import RunStoppedError
 from memgauge.system import WriteCost
+
+_Item = tuple[Episode, list[Asked]]
+"""Answers about one episode."""
 
 
 @dataclass(slots=True)
@@ -153,6 +158,41 @@ def drive_async(
     as writing. `async aclose()` of the system is called at the end. When the system raises `RunStoppedError`, nothing
     new is asked, what is in flight is yielded, and the exception follows.
     """
+
+    def drive() -> Iterator[_Item]:
+        return _drive(system, work, timeout=timeout, concurrency=concurrency, check=check)
+
+    # In a notebook a loop runs in this thread already, and no second one can.
+    return drive() if asyncio._get_running_loop() is None else _in_a_thread(drive)
+
+
+def _in_a_thread(make: Callable[[], Iterator[_Item]]) -> Iterator[_Item]:
+    """Iterate in a thread of its own; what it raises is raised here."""
+    ready: queue.SimpleQueue[tuple[_Item | None, BaseException | None]] = queue.SimpleQueue()
+
+    def produce() -> None:
+        try:
+            for item in make():
+                ready.put((item, None))
+        except BaseException as error:  # noqa: BLE001 - it is raised by the reader
+            ready.put((None, error))
+        else:
+            ready.put((None, None))
+
+    threading.Thread(target=produce, daemon=True, name="memgauge loop").start()
+    while True:
+        item, error = ready.get()
+        if error is not None:
+            raise error
+        if item is None:
+            return
+        yield item
+
+
+def _drive(
+    system: Any, work: Iterator[Work], *, timeout: float, concurrency: int, check: MutationCheck
+) -> Iterator[_Item]:
+    """Do the work of `drive_async` on an event loop of this thread."""
     loop = asyncio.new_event_loop()
     limit = None if getattr(system, "bounds_calls", False) else timeout
     stream = _concurrently(system, work, timeout=limit, concurrency=concurrency, check=check)

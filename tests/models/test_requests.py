@@ -225,6 +225,7 @@ def test_a_request_that_is_given_up_frees_its_room():
     asyncio.run(main())
 
 
+@pytest.mark.slow  # its own process, measured best on a machine that does nothing else
 def test_a_thousand_queued_video_questions_fit_into_a_gibibyte():
     """1,000 questions about 256 frames of 12 kB, all asked at once of a server that never answers: 4 GiB unbounded."""
     script = Path(__file__).parents[2] / "benchmarks" / "bench_models.py"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file: report_sample, report_rows
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -35,19 +37,22 @@ class Visit:
     """Console errors and warnings, uncaught exceptions, and dialogs."""
 
 
-@pytest.fixture(scope="session")
+# Of a module, not of the session: while it is open, no other event loop runs in this thread.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A Chromium of its own (playwright's launch uses a fresh user-data folder each time)."""
     playwright = pytest.importorskip("playwright.sync_api")
-    if not CHROMIUM.exists():
-        pytest.skip("no /usr/bin/chromium on this machine")
+    if CHROMIUM is None:
+        if os.environ.get("MEMGAUGE_REQUIRE_BROWSER"):
+            pytest.fail("no Chromium on this machine, and MEMGAUGE_REQUIRE_BROWSER is set")
+        pytest.skip("no Chromium on this machine (see `make browser`)")
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
         chromium.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     """Open a file and wait until its charts are drawn; one that is open at that width is not opened again."""
     opened: dict[tuple[Path, int], Visit] = {}

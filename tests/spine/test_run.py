@@ -297,3 +297,14 @@ def test_no_system_can_change_what_the_next_one_sees(plan, tmp_path):
     rows = load_responses(tmp_path / "r")
     assert set(rows.filter(pl.col("system") == "vandal")["outcome"]) == {"model_error"}
     assert rows.filter(pl.col("system") == "last")["correct"].all()
+
+
+def test_a_run_inside_a_running_loop(plan, tmp_path):
+    """As in a notebook."""
+
+    async def notebook():
+        return execute(plan(made.LastAsync()), tmp_path / "r")
+
+    assert asyncio.run(notebook()).errors == 0
+    execute(plan(made.LastAsync()), tmp_path / "plain")
+    assert rows_of(tmp_path / "r").equals(rows_of(tmp_path / "plain"))
