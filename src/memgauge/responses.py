@@ -205,7 +205,8 @@ class ResponseLog:
 
     def finish(self) -> None:
         """Turn all rows into `responses.parquet` and remove the log. A kill in between loses nothing."""
-        write_parquet(load_responses(self.folder), self.folder / "responses.parquet")
+        # The rows are this program's own, so only the last row of each question is chosen; readers check them.
+        write_parquet(_last_rows(self.folder), self.folder / "responses.parquet")
         self.path.unlink()
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -305,20 +306,24 @@ def load_responses(path: Path | str) -> pl.DataFrame:
     In a run folder the log and the finished table are read together, so that an unfinished run can be looked at; where
     a question was asked again after an error, its last row counts.
     """
+    return check_rows(_last_rows(Path(path)), str(path))
+
+
+def _last_rows(path: Path) -> pl.DataFrame:
+    """Read responses and keep the last row of each key, in order."""
     import polars as pl
 
-    path = Path(path)
     if path.is_dir():
         parquet, log = path / "responses.parquet", path / "responses.jsonl"
         parts = [_read_file(p) for p in (parquet, log) if p.exists()]
         if not parts:
             raise InputError(f"{path} holds no responses.parquet or responses.jsonl: is it a run folder?")
-        rows = pl.concat(parts)
+        rows = pl.concat([part for part in parts if part.height] or parts[:1])
     elif path.exists():
         rows = _read_file(path)
     else:
         raise InputError(f"{path}: no such file or run folder")
-    return check_rows(rows.unique("key", keep="last", maintain_order=True), str(path))
+    return rows.unique("key", keep="last", maintain_order=True)
 
 
 def _read_file(path: Path) -> pl.DataFrame:

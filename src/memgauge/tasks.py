@@ -124,11 +124,12 @@ def stream_episode(item: StreamItem, task: Task) -> Episode:
     base = fingerprint.encode()
     queries = []
     for query in item.queries:
-        candidate = frozen(query.candidate)
+        shown = query.candidate.tobytes()
+        seed = hash_words(base, query.query_id.encode(), shown)
         queries.append(
             Query(
                 id=query.query_id,
-                question=Question(candidate, seed=hash_words(base, query.query_id.encode(), candidate.tobytes())),
+                question=Question(np.frombuffer(shown, np.uint8), seed=seed),
                 gold="yes" if query.gold else "no",
                 age=query.age,
                 age_unit=None if query.age is None else "symbols",

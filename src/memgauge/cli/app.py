@@ -38,6 +38,7 @@ def make_app(called: str | None = None) -> App:
         name="memgauge",
         help="Gauge the memory of an AI system: capacity, efficiency, compression, calibration, forgetting.",
         version=__version__,
+        help_format="plaintext",
         result_action="return_value",
     )
     for name, (target, text) in COMMANDS.items():

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.rollouts.ssim import shrink
 from memgauge.rollouts.video import Image
 
 Vectors = NDArray[np.float32]
@@ -103,7 +104,8 @@ class GridEmbedder:
         """Return the frame at 128 x 128 pixels."""
         import cv2
 
-        small: Image = cv2.resize(image, (self._side, self._side), interpolation=cv2.INTER_AREA)
+        # By whole factors first: this is much faster than one step by an odd factor.
+        small: Image = cv2.resize(shrink(image), (self._side, self._side), interpolation=cv2.INTER_AREA)
         return small
 
     def embed(self, inputs: Sequence[NDArray[Any]]) -> Vectors:
