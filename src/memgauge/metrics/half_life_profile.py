@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 
 GRID_POINTS = 256
 SLACK = 1e-12  # of SST: differences of RSS below this are rounding, not shape
-_SECTION_NODES = np.insert(np.linspace(0.0, 1.0, 17), 1, (0.5, 0.5))  # two places for the nodes around the guess
+_SECTION_NODES = np.insert(np.linspace(0.0, 1.0, 41), 1, (0.5, 0.5))  # two places for the nodes around the guess
+_NODES = len(_SECTION_NODES)
 _BLOCK = 1 << 21  # matrix entries held at once
 ACTIVE = ("interior", "a=0", "b=0", "a+b=1", "a=1,b=0")
 _INTERIOR, _NO_AMPLITUDE, _NO_FLOOR, _FULL_START, _CORNER = range(5)
@@ -105,6 +106,9 @@ class DecayProblem:
         self.sst = float(self.weights @ self.centred**2) + within
         floor = max(self.mean, 0.0) if bounds == "nonneg" else min(max(self.mean, 0.0), 1.0)
         self.constant_rss = self.sst + self.total * (self.mean - floor) ** 2
+        self._minus_u = -self.u
+        self._moments = np.stack([self.weights, self.weights * self.centred], axis=1)
+        self._weighted_gaps = self.weights * self.gaps
 
     def grid(self, points: int = GRID_POINTS) -> Floats:
         """Return log-spaced decay times from 0.02 min(t_min, span) to 10,000 spans, shape [points]; t_min is
@@ -114,8 +118,7 @@ class DecayProblem:
         return np.exp(np.linspace(math.log(0.02 * min(least, self.span)), math.log(1e4 * self.span), points))
 
     def basis(self, tau: Floats) -> Basis:
-        """Return the sums of the basis for each tau, shapes [G] and [G, n]."""
-        # 1 - e through expm1: for tau far beyond the gaps e itself has lost the digits that tell gaps apart.
+        """Return the basis and its sums for each tau, shapes [G, n] and [G]."""
         fall = -np.expm1(-self.u / tau[:, None])
         mean_fall = fall @ self.weights / self.total
         see = ((fall - mean_fall[:, None]) ** 2) @ self.weights
@@ -131,22 +134,26 @@ class DecayProblem:
 
     def profile(self, tau: Floats) -> Profile:
         """Return the best fit for each tau, shape [G]."""
+        if len(tau) * len(self.gaps) <= _BLOCK:
+            return self._profile_block(tau)
         parts = [self._profile_block(tau[block]) for block in blocks(len(tau), len(self.gaps))]
-        if len(parts) == 1:
-            return parts[0]
         names = ("tau", "amplitude", "floor", "rss", "slope", "active")
         return Profile(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def _profile_block(self, tau: Floats) -> Profile:
-        basis = self.basis(tau)
-        lines = self.solve(basis, self.covariance(basis))
+        # e - 1, exact also where e is so near 1 that it has lost the digits that tell gaps apart.
+        fell = np.expm1(self._minus_u / tau[:, None])
+        sums = fell @ self._moments
+        mean_fall = sums[:, 0] / -self.total
+        # The smallest gap has e - 1 = 0, so this difference cannot cancel.
+        see = (fell * fell) @ self.weights - self.total * mean_fall * mean_fall
+        lines = self.solve(basis_sums(tau, mean_fall, see, self.bounds, self.shift, self.total, fell), sums[:, 1])
         amplitude, floor = lines.amplitude, lines.floor
-        decaying = amplitude[:, None] * basis.e
-        residual = self.scores - decaying - floor[:, None]
-        rss = residual**2 @ self.weights + self.within
+        residual = (self.scores - (amplitude + floor)[:, None]) - amplitude[:, None] * fell
+        rss = (residual * residual) @ self.weights + self.within
         # The bounds on (a, b) do not depend on tau, so the envelope theorem gives the slope with (a, b) held.
-        slope = -2.0 * ((residual * decaying) @ (self.weights * self.gaps)) / tau
-        return Profile(tau, amplitude, floor, rss, slope, lines.active)
+        turned = residual @ self._weighted_gaps + (residual * fell) @ self._weighted_gaps
+        return Profile(tau, amplitude, floor, rss, -2.0 * amplitude * turned / tau, lines.active)
 
     def optimum(self, grid: Profile) -> Optimum:
         """Return the lowest point of the profile over the range of `grid` (its grid minima refined); ties to smaller
@@ -283,37 +290,66 @@ def _sign_changes(
 ) -> list[float]:
     """Return for each bracket (start, stop) of decay times the first one from start at which the function is positive.
 
-    At the start it is not positive, at the stop it is. Each round cuts the brackets (in log tau) into sections and
-    adds a pair of nodes around the secant's guess, as far apart as the guess may err: one call of `function` a round,
-    and the width of a bracket is nearly squared, down to `tolerance`. A secant step comes last: where the function is
-    smooth, it is exact to rounding from 1e-7 on.
+    At the start it is not positive, at the stop it is. Each round cuts the brackets (in log tau) into sections and adds
+    a pair of nodes around the guess of an inverse cubic, as far apart as that may err: one call of `function` a round,
+    and where the function is smooth, three rounds end below any `tolerance`.
     """
-    if not brackets:
-        return []
-    low, high = np.log(np.array(brackets)).T
-    guess = 0.5 * (low + high)
-    each = np.arange(len(brackets))
+    ends = [(math.log(start), math.log(stop)) for start, stop in brackets]
+    guesses = [0.5 * (low + high) for low, high in ends]
+    going = list(range(len(ends)))
     for _ in range(60):
-        width = high - low
-        nodes = low[:, None] + width[:, None] * _SECTION_NODES
-        reach = 2.0 * width * width
-        near, far = np.minimum(low, high), np.maximum(low, high)
-        nodes[:, 1] = np.minimum(np.maximum(guess - reach, near), far)
-        nodes[:, 2] = np.minimum(np.maximum(guess + reach, near), far)
-        nodes.sort(axis=1)
-        nodes = np.where(width[:, None] < 0, nodes[:, ::-1], nodes)
-        values = function(np.exp(nodes).ravel()).reshape(nodes.shape)
-        positive = values[:, 1:] > 0
-        right = np.where(positive.any(axis=1), positive.argmax(axis=1) + 1, nodes.shape[1] - 1)
-        low, high = nodes[each, right - 1], nodes[each, right]
-        below, above = -values[each, right - 1], values[each, right]
-        known = (below >= 0) & (above > 0)
-        share = np.where(known, below, 0.5) / np.where(known, below + above, 1.0)
-        guess = low + share * (high - low)
-        left = np.abs(high - low)
-        if ((left <= tolerance) | (left >= np.abs(width))).all():
+        if not going:
             break
-    return [float(tau) for tau in np.exp(guess)]
+        nodes = [_nodes(*ends[k], guesses[k]) for k in going]
+        values = function(np.exp(np.concatenate(nodes)))
+        left = []
+        for place, k in enumerate(going):
+            mine = values[place * _NODES : (place + 1) * _NODES]
+            positive = mine[1:] > 0
+            right = int(positive.argmax()) + 1 if positive.any() else _NODES - 1
+            width = abs(ends[k][1] - ends[k][0])
+            low, high = float(nodes[place][right - 1]), float(nodes[place][right])
+            ends[k], guesses[k] = (low, high), _root(nodes[place], mine, right)
+            if tolerance < abs(high - low) < width:
+                left.append(k)
+        going = left
+    return [math.exp(guess) for guess in guesses]
+
+
+def _nodes(low: float, high: float, guess: float) -> Floats:
+    """Return the nodes of a round from `low` to `high`, which may be the smaller one."""
+    width = high - low
+    nodes: Floats = low + width * _SECTION_NODES
+    # An inverse cubic errs by the fourth power of the distance of its nodes; no less than log tau can hold.
+    reach = max(2.0 * abs(width) ** 3, 2e-15 * max(abs(guess), 1.0))
+    near, far = (low, high) if width > 0 else (high, low)
+    nodes[1] = min(max(guess - reach, near), far)
+    nodes[2] = min(max(guess + reach, near), far)
+    nodes.sort()
+    return nodes if width > 0 else nodes[::-1]
+
+
+def _root(nodes: Floats, values: Floats, right: int) -> float:
+    """Return where the function is zero between nodes right - 1 and right.
+
+    By inverse cubic interpolation over four nodes, or the secant where that leaves the two.
+    """
+    low, high = float(nodes[right - 1]), float(nodes[right])
+    start = min(max(right - 2, 0), len(nodes) - 4)
+    x, y = nodes[start : start + 4].tolist(), values[start : start + 4].tolist()
+    if len(set(y)) == 4:
+        guess = 0.0
+        for i in range(4):
+            term = x[i] - low
+            for j in range(4):
+                if j != i:
+                    term *= y[j] / (y[j] - y[i])
+            guess += term
+        if min(low, high) < low + guess < max(low, high):
+            return float(low + guess)
+    below, above = -float(values[right - 1]), float(values[right])
+    share = below / (below + above) if below >= 0 and above > 0 else 0.5
+    return low + share * (high - low)
 
 
 def blocks(rows: int, width: int, limit: int = _BLOCK) -> Iterator[slice]:
