@@ -338,6 +338,29 @@ def _read_file(path: Path) -> pl.DataFrame:
     return conform(rows, str(path))
 
 
+RECORD_LIMIT = 16 << 20
+"""Bytes of a `run.json`; a larger one was not written by memgauge."""
+
+
+def read_run_json(folder: Path) -> dict[str, Any] | None:
+    """Read the `run.json` of a run folder; None where there is none.
+
+    Raises `InputError` for a file that is too large, or is not a JSON object.
+    """
+    path = folder / "run.json"
+    if not path.is_file():
+        return None
+    try:
+        if path.stat().st_size > RECORD_LIMIT:
+            raise InputError(f"{path}: larger than {RECORD_LIMIT >> 20} MiB; this is no run.json that memgauge wrote")
+        record = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not readable as JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{path}: not a JSON object; this is no run.json that memgauge wrote")
+    return record
+
+
 def write_parquet(rows: pl.DataFrame, path: Path) -> None:
     """Write a responses table whole: a temporary file first, then a rename."""
     temporary = path.with_name(f".{path.name}.part")

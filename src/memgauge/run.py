@@ -23,7 +23,7 @@ from memgauge.episode import ARMS, Episode
 from memgauge.errors import InputError, unknown_name
 from memgauge.files import write_whole
 from memgauge.progress import Progress
-from memgauge.responses import SCHEMA_VERSION, ResponseLog
+from memgauge.responses import SCHEMA_VERSION, ResponseLog, read_run_json
 from memgauge.rows import Asker, batch_rows, row_of, wanted_of
 from memgauge.system import BatchAnswers
 from memgauge.tasks import FrameStyle, Source, get_task
@@ -322,15 +322,11 @@ def _expected(system: Any, source: Source) -> dict[str, Any] | None:
 
 def read_record(folder: Path) -> dict[str, Any]:
     """Read `run.json`. Raises `InputError` when it is missing, broken, or of another version."""
-    path = folder / "run.json"
-    try:
-        record = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} holds no run.json: is it a run folder?") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(f"{path}: written by another version of memgauge; give another --out")
+    record = read_run_json(folder)
+    if record is None:
+        raise InputError(f"{folder} holds no run.json: is it a run folder?")
+    if record.get("schema_version") != SCHEMA_VERSION:
+        raise InputError(f"{folder / 'run.json'}: written by another version of memgauge; give another --out")
     return record
 
 

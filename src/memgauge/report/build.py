@@ -11,12 +11,11 @@ from memgauge.errors import InputError
 from memgauge.metrics.document import Summary
 from memgauge.progress import Progress
 from memgauge.report.text import plain, short, storable
-from memgauge.responses import SCORED, load_responses
+from memgauge.responses import SCORED, load_responses, read_run_json
 
 if TYPE_CHECKING:
     import polars as pl
 
-RECORD_LIMIT = 16 * 1024**2
 FEW_EPISODES = 20
 CELL = ("system", "task", "split", "subtype", "length", "arm", "negatives")
 QUESTION = (*CELL, "variant", "episode", "query")
@@ -102,19 +101,7 @@ def read_record(source: Path) -> dict[str, Any]:
 
     Raises `InputError` for a file that is too large, or is not a JSON object.
     """
-    path = source / "run.json"
-    if not source.is_dir() or not path.exists():
-        return {"folder": str(source)}
-    try:
-        if path.stat().st_size > RECORD_LIMIT:
-            raise InputError(
-                f"{path}: larger than {RECORD_LIMIT >> 20} MiB; this is not a run.json that memgauge wrote"
-            )
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not readable as JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise InputError(f"{path}: not a JSON object; this is not a run.json that memgauge wrote")
+    record = read_run_json(source) or {}
     result: dict[str, Any] = storable({**record, "folder": str(source)})
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from memgauge.streams.make import LAW_DATE
@@ -134,15 +135,33 @@ def croissant(version: str, files: dict[str, dict[str, Any]], *, made: bool) -> 
             for file, about in files.items()
         ],
         "recordSet": [
-            _record_set("streams", "One record a stream.", ["stream_id"], _STREAM_FIELDS),
-            _record_set("queries", "One record a query.", ["stream_id", "query_id"], _QUERY_FIELDS),
+            record_set("streams", "One record a stream.", ["stream_id"], _STREAM_FIELDS, repeated=_REPEATED),
+            record_set(
+                "queries",
+                "One record a query.",
+                ["stream_id", "query_id"],
+                _QUERY_FIELDS,
+                repeated=_REPEATED,
+                refers_to=("stream_id", "streams"),
+            ),
         ],
     }
 
 
-def _record_set(
-    name: str, description: str, key: list[str], fields: tuple[tuple[str, str, str], ...]
+def record_set(
+    name: str,
+    description: str,
+    key: list[str],
+    fields: tuple[tuple[str, str, str], ...],
+    *,
+    repeated: Collection[str],
+    refers_to: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
+    """Describe one table: (column, data type, text) of each field.
+
+    `repeated` names the columns that hold lists; `refers_to` is (column, table) where a column names a record of
+    another table.
+    """
     columns = []
     for column, kind, text in fields:
         row: dict[str, Any] = {
@@ -153,10 +172,10 @@ def _record_set(
             "dataType": kind,
             "source": {"fileObject": {"@id": f"{name}.parquet"}, "extract": {"column": column}},
         }
-        if column in _REPEATED:
+        if column in repeated:
             row["repeated"] = True
-        if name == "queries" and column == "stream_id":
-            row["references"] = {"field": {"@id": "streams/stream_id"}}
+        if refers_to is not None and column == refers_to[0]:
+            row["references"] = {"field": {"@id": f"{refers_to[1]}/{column}"}}
         columns.append(row)
     return {
         "@type": "cr:RecordSet",

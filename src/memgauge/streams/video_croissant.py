@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memgauge.streams.croissant import croissant as describe_streams
+from memgauge.streams.croissant import record_set
 
 _VIDEO_FIELDS = (
     ("video_id", "sc:Text", "Identifier, unique in the dataset."),
@@ -67,35 +68,14 @@ def croissant(version: str, files: dict[str, dict[str, Any]], video_format: str,
         ],
         "distribution": [*document["distribution"], pictures],
         "recordSet": [
-            _record_set("videos", "One record a video.", ["video_id"], _VIDEO_FIELDS),
-            _record_set("queries", "One record a query.", ["video_id", "query_id"], _QUERY_FIELDS),
+            record_set("videos", "One record a video.", ["video_id"], _VIDEO_FIELDS, repeated=_REPEATED),
+            record_set(
+                "queries",
+                "One record a query.",
+                ["video_id", "query_id"],
+                _QUERY_FIELDS,
+                repeated=_REPEATED,
+                refers_to=("video_id", "videos"),
+            ),
         ],
-    }
-
-
-def _record_set(
-    name: str, description: str, key: list[str], fields: tuple[tuple[str, str, str], ...]
-) -> dict[str, Any]:
-    columns = []
-    for column, kind, text in fields:
-        row: dict[str, Any] = {
-            "@type": "cr:Field",
-            "@id": f"{name}/{column}",
-            "name": column,
-            "description": text,
-            "dataType": kind,
-            "source": {"fileObject": {"@id": f"{name}.parquet"}, "extract": {"column": column}},
-        }
-        if column in _REPEATED:
-            row["repeated"] = True
-        if name == "queries" and column == "video_id":
-            row["references"] = {"field": {"@id": "videos/video_id"}}
-        columns.append(row)
-    return {
-        "@type": "cr:RecordSet",
-        "@id": name,
-        "name": name,
-        "description": description,
-        "key": [{"@id": f"{name}/{column}"} for column in key],
-        "field": columns,
     }
