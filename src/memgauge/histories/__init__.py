@@ -1,0 +1,1 @@
+"""MEMLENS histories: the released records, their readers, and the pipeline that builds such data (`building`)."""

@@ -1,0 +1,1 @@
+"""The construction pipeline: blueprints, pictures, text, assembly, checks (MEMLENS, data construction)."""
