@@ -28,7 +28,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.core requirements/dev.txt requirements/no-deps.txt
 	@rm -f $@
 	@echo "installing what the tests need into $(VENV)"
-	@$(PIP) -e '.[models,histories,rollouts,backbones]' -r requirements/dev.txt
+	@$(PIP) -e '.[models,histories,rollouts,backbones,inspect]' -r requirements/dev.txt
 	@$(PIP) --no-deps -r requirements/no-deps.txt
 	@touch $@
 

@@ -29,16 +29,17 @@ Mode = Literal["batch", "read", "aread"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A question to ask: a query of the episode under one payoff arm, and the key of its row."""
+    """A question to ask: a query of the episode under one arm, and the key of its row."""
 
     query: Query
     arm: str
+    """A name of `memgauge.episode.ARMS`, or an ablation of a conversation, which carries no payoff."""
     key: str
 
     @property
     def question(self) -> Question:
         """What the system is told."""
-        payoff = ARMS[self.arm]
+        payoff = ARMS.get(self.arm)
         return self.query.question if payoff is None else replace(self.query.question, payoff=payoff)
 
 
@@ -307,7 +308,7 @@ def stack(episodes: Sequence[Episode], arm: str, privileged: bool) -> SymbolBatc
         candidate_lengths=lengths,
         episode_seeds=np.array([episode_seed(e) for e in episodes], np.uint64),
         question_seeds=seeds,
-        payoff=ARMS[arm],
+        payoff=ARMS.get(arm),
         gold=gold if privileged else None,
     )
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-ObservationKind = Literal["symbols", "text", "frame", "session"]
+ObservationKind = Literal["symbols", "text", "frame", "session", "fact"]
 SymbolArray = NDArray[np.uint8]
 NO_SYMBOLS: SymbolArray = np.empty(0, np.uint8)
 NO_SYMBOLS.setflags(write=False)
@@ -44,8 +44,30 @@ ARMS: dict[str, Payoff | None] = {"none": None, "A": Payoff("A", 3, 1), "B": Pay
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a conversation; its bytes are read when somebody looks."""
+
+    name: str
+    """Tells pictures apart and says nothing else: never a path, since folders can give the evidence away."""
+    open: Callable[[], bytes]
+    """The encoded picture (PNG, JPEG, WebP or GIF), upright. Raises `InputError` where it cannot be had."""
+    size: int | None = None
+    """Bytes, where they are known without opening it."""
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation. Its text holds one `<image>` for each picture, in order."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing to be written: a block of symbols, a text, a frame, or a dated session.
+    """One thing to be written: a block of symbols, a text, a frame, a dated session, or a dated fact.
 
     Text and image are made on demand, so that a long episode costs nothing until somebody looks.
     """
@@ -57,10 +79,16 @@ class Observation:
     """For frames: the conveyor belt of each symbol, shape [n]; empty elsewhere. Read-only."""
     render_text: Callable[[], str] | None = None
     render_image: Callable[[], bytes] | None = None
+    date: str | None = None
+    """For sessions and facts: when it was said."""
+    turns: Sequence[Turn] = ()
+    """For sessions and facts: what was said, in order."""
 
     @property
     def text(self) -> str:
         """The observation in words; comma-separated integers for a block of symbols."""
+        if self.turns and self.render_text is None:
+            return "\n".join(f"[{turn.role.capitalize()}]: {turn.content}" for turn in self.turns)
         return self.render_text() if self.render_text is not None else ", ".join(map(str, self.symbols.tolist()))
 
     @property
@@ -73,7 +101,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a system is asked: did this candidate occur? It carries no gold."""
+    """What a system is asked: did this candidate occur, or a question in words. It carries no gold."""
 
     candidate: SymbolArray
     """The candidate's symbols, shape [k]; empty where the task asks in words."""
@@ -86,6 +114,10 @@ class Question:
     """For video: the conveyor belt of each symbol of the candidate, shape [k]; empty elsewhere."""
     clip: Sequence[Observation] = ()
     """For video: the candidate as frames."""
+    date: str | None = None
+    """For conversations: when it is asked."""
+    reasoning: bool = False
+    """For conversations: whether the system is asked to reason in writing before it answers."""
 
     @property
     def text(self) -> str:
@@ -111,6 +143,18 @@ class Query:
     """How false candidates were drawn: `uniform` or `matched`."""
     subtype: str | None = None
     variant: str | None = None
+    kind: str | None = None
+    """A finer kind than the subtype, where the data name one."""
+    visual_need: str | None = None
+    """How much the answer needs a picture, where the data say so."""
+    age_days: float | None = None
+    """`age` in days, for observations that have dates."""
+    old_answer: str | None = None
+    """For a knowledge update: the answer that no longer holds, where it is known."""
+    grade: Callable[[object], Any] | None = None
+    """From what `read` returned to `memgauge.grading.answers.Graded`; None: the rules of yes/no membership."""
+    rules: str = ""
+    """Names all of `grade` and of how the question is put that may change a row; part of the row's key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,19 @@ def seen_by(run: Path, row: dict[str, Any]) -> dict[str, Any]:
     from memgauge.streams import StreamItem
 
     try:
-        item = _item(read_record(run).get("data", {}), row)
+        data = read_record(run).get("data", {})
+        if row["task"] in CONVERSATIONS:
+            from memgauge.histories.described import describe_question
+
+            return describe_question(data, row)
+        item = _item(data, row)
         return _stream(item, row) if isinstance(item, StreamItem) and row["task"] in SYMBOL_TASKS else _video(item, row)
     except InputError as error:
         return {"stream": f"not shown: {error}"}
 
 
-SYMBOL_TASKS = tuple(task.name for task in TASKS.values() if task.lane_law is None)
+SYMBOL_TASKS = tuple(task.name for task in TASKS.values() if task.kind in ("symbols", "text"))
+CONVERSATIONS = tuple(task.name for task in TASKS.values() if task.kind == "session")
 
 
 def _stream(item: StreamItem, row: dict[str, Any]) -> dict[str, Any]:

@@ -37,10 +37,10 @@ COLUMNS: dict[str, type] = {
     "arm": str,  # payoff arm or ablation
     "gold": str,
     "answer": str,  # null: none
-    "outcome": str,  # answered | abstained | unparsed | judge_error | model_error | refused_by_server
+    "outcome": str,  # one of OUTCOMES
     "abstain_kind": str,  # explicit | format | overflow, for abstained
     "refused_kind": str,  # too_long | filtered | empty, for refused_by_server
-    "correct": bool,  # null where the outcome cannot be scored; an abstention is false
+    "correct": bool,  # null where the outcome cannot be scored, or the task gives a score alone; an abstention is false
     "score": float,  # in [0, 1]; 1.0 and 0.0 for right and wrong
     "confidence": float,
     "age": float,  # how long before the question the evidence was written
@@ -62,13 +62,25 @@ COLUMNS: dict[str, type] = {
     "prompt_hash": str,
     "raw_output": str,
     "error": str,
+    "kind": str,  # a finer kind than the subtype, where the data name one
+    "visual_need": str,  # essential | supportive | sufficient, where the data say so
+    "age_days": float,  # the age in days, for observations that have dates
+    "question": str,  # for questions in words
+    "old_answer": str,  # for knowledge updates: the answer that no longer holds
+    "rule": str,  # the rule that decided, or that gave the first reading where a judge decides
+    "rule_correct": bool,  # what the rules say, also where a judge decides
+    "span": str,  # JSON list: where the committed answer stands in raw_output, [begin, end)
+    "grading": str,  # strict | official
+    "judge": str,  # the judge that decided; null: the rules did
+    "judge_output": str,
     "schema_version": int,
 }
 """Name and type of every column, in order. Every column may be null except those of `REQUIRED`."""
 
 REQUIRED = ("key", "run", "system", "task", "split", "length", "episode", "query", "arm", "outcome", "schema_version")
 
-OUTCOMES = ("answered", "abstained", "unparsed", "judge_error", "model_error", "refused_by_server")
+OUTCOMES = ("answered", "abstained", "unparsed", "judge_error", "model_error", "refused_by_server", "pending")
+"""How a question ended; `pending` has an answer that waits for its judge."""
 SCORED = ("answered", "abstained")
 """The outcomes that count as right or wrong; the others are neither."""
 
@@ -126,8 +138,8 @@ def conform(rows: pl.DataFrame, source: str) -> pl.DataFrame:
 def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     """Return `rows`, or raise an `InputError` that names the row and what is wrong with it.
 
-    Wrong are: a missing required value, an unknown outcome, an answered or abstained row without `correct`, an error
-    row with one, a number out of its range, a repeated key.
+    Wrong are: a missing required value, an unknown outcome, an answered row with neither `correct` nor `score`, an
+    abstained one without `correct`, an error row with one, a number out of its range, a repeated key.
     """
     import polars as pl
 
@@ -136,9 +148,14 @@ def check_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     rules: dict[str, pl.Expr] = {
         **{f"{name} is empty": col(name).is_null() for name in REQUIRED},
         f"outcome is not one of {', '.join(OUTCOMES)}": ~col("outcome").is_in(list(OUTCOMES)),
-        "a scored row needs `correct`": scored & col("correct").is_null(),
+        "a scored row needs `correct`": (
+            scored & col("correct").is_null() & ((col("outcome") == "abstained") | col("score").is_null())
+        ),
         "an error is neither right nor wrong": ~scored & col("correct").is_not_null(),
-        "an abstention cannot be correct": (col("outcome") == "abstained") & col("correct"),
+        # To decline is right where the conversation does not hold the answer.
+        "an abstention cannot be correct": (
+            (col("outcome") == "abstained") & col("correct") & (col("subtype").fill_null("") != "AR")
+        ),
         "confidence is not in [0, 1]": col("confidence").is_nan() | ~col("confidence").is_between(0, 1),
         "score is not in [0, 1]": col("score").is_nan() | ~col("score").is_between(0, 1),
         **{f"{name} is negative": col(name) < 0 for name in COUNTS},
@@ -165,7 +182,17 @@ def encode_rows(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 ASK_AGAIN = ("model_error", "judge_error", "unparsed")
-"""Outcomes that say nothing about the memory: a resumed run asks these questions again."""
+"""Outcomes that say nothing about the memory: a resumed run asks these questions again, unless only a judge failed."""
+JUDGE_AGAIN = ("pending", "judge_error", "unparsed")
+"""Outcomes of an answer that still needs a judge's verdict (where `rule` says how it was read)."""
+
+
+def _settled() -> pl.Expr:
+    """Say of each row whether its question need not be asked again."""
+    import polars as pl
+
+    judged = pl.col("outcome").is_in(JUDGE_AGAIN) & pl.col("rule").is_not_null()
+    return judged | ~pl.col("outcome").is_in(ASK_AGAIN)
 
 
 class ResponseLog:
@@ -176,7 +203,6 @@ class ResponseLog:
     """
 
     def __init__(self, folder: Path) -> None:
-        import polars as pl
 
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -189,7 +215,7 @@ class ResponseLog:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             _cut_torn_line(self._file)
             rows = load_responses(folder)
-            self.keys: set[str] = set(rows.filter(~pl.col("outcome").is_in(ASK_AGAIN))["key"].to_list())
+            self.keys: set[str] = set(rows.filter(_settled())["key"].to_list())
         except BaseException:
             os.close(self._lock)
             raise
@@ -201,7 +227,7 @@ class ResponseLog:
         rows = load_responses(self.folder).filter(~pl.col("system").is_in(systems))
         write_parquet(rows, self.folder / "responses.parquet")
         os.ftruncate(self._file, 0)
-        self.keys = set(rows.filter(~pl.col("outcome").is_in(ASK_AGAIN))["key"].to_list())
+        self.keys = set(rows.filter(_settled())["key"].to_list())
 
     def finish(self) -> None:
         """Turn all rows into `responses.parquet` and remove the log. A kill in between loses nothing."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memgauge.drive import Asked, Wanted, describe
-from memgauge.episode import Episode
+from memgauge.episode import Episode, Query
 from memgauge.errors import InputError
 from memgauge.grading.answers import Graded, grade_membership
 from memgauge.responses import INT64_MAX, SCHEMA_VERSION, new_row, schema
@@ -43,7 +43,13 @@ def wanted_of(episode: Episode, asker: Asker, arms: Sequence[str]) -> list[Wante
     wanted = []
     for query in episode.queries:
         question = query.question
-        about = f"{query.id}|{query.gold}|{query.at}|{query.negatives}|{query.variant}|{question.words}|".encode()
+        about = f"{query.id}|{query.gold}|{query.at}|{query.negatives}|{query.variant}|{question.words}|".encode(
+            "utf-8", "replace"
+        )
+        if query.rules:
+            about += f"{query.rules}|{question.date}|{question.reasoning}|{query.old_answer}|".encode(
+                "utf-8", "replace"
+            )
         message = base + about + question.candidate.tobytes()
         for arm, ending in endings:
             wanted.append(Wanted(query, arm, hashlib.blake2b(message + ending, digest_size=16).hexdigest()))
@@ -55,6 +61,8 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
     query = asked.wanted.query
     if asked.error is not None:
         graded = Graded("model_error", error=asked.error)
+    elif query.grade is not None:
+        graded = query.grade(asked.returned)
     else:
         graded = grade_membership(asked.returned, query.gold)
     whole = graded.outcome != "model_error"
@@ -66,7 +74,7 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
     written = asked.written
     shared = answer.flops_write is None and not answer.rereads
     bits = written.state_bits
-    return new_row(
+    row = new_row(
         key=asked.wanted.key,
         run=asker.run,
         system=asker.system,
@@ -108,6 +116,26 @@ def row_of(asked: Asked, episode: Episode, asker: Asker) -> dict[str, Any]:
         raw_output=answer.raw,
         error=graded.error,
     )
+    if query.grade is not None:
+        row.update(_conversation(query, graded, answer))
+    return row
+
+
+def _conversation(query: Query, graded: Graded, answer: Answer) -> dict[str, Any]:
+    """Return the columns that only questions in words have."""
+    return {
+        "kind": query.kind,
+        "visual_need": query.visual_need,
+        "age_days": query.age_days,
+        "question": query.question.text,
+        "old_answer": query.old_answer,
+        # A system may answer with a plain text; the span points into it all the same.
+        "raw_output": answer.raw if answer.raw is not None else answer.value if isinstance(answer.value, str) else None,
+        "rule": graded.rule,
+        "rule_correct": graded.rule_correct,
+        "span": None if graded.span is None else json.dumps(list(graded.span)),
+        "grading": graded.grading,
+    }
 
 
 def committed(answer: Answer, graded: Graded) -> Answer:

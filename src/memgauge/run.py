@@ -26,7 +26,7 @@ from memgauge.progress import Progress
 from memgauge.responses import SCHEMA_VERSION, ResponseLog, read_run_json
 from memgauge.rows import Asker, batch_rows, row_of, wanted_of
 from memgauge.system import BatchAnswers
-from memgauge.tasks import FrameStyle, Source, get_task
+from memgauge.tasks import FrameStyle, Source, Task, get_task
 
 BATCH_SYMBOLS = 1 << 21
 """At most so many symbols in one batch: bounded memory whatever the lengths."""
@@ -61,9 +61,9 @@ class Plan:
     """Drop the rows of an earlier version of a system instead of refusing to mix them."""
 
     def __post_init__(self) -> None:
-        get_task(self.task)
+        conversation = get_task(self.task).kind == "session"  # its arms are ablations, which the source knows
         for arm in self.arms:
-            if arm not in ARMS:
+            if not conversation and arm not in ARMS:
                 raise unknown_name("arm", arm, ARMS)
         if not self.subjects:
             raise InputError("no system to ask: give --system NAME (see `memgauge list systems`)")
@@ -107,20 +107,30 @@ def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progr
     `InputError` when the folder belongs to other data or to another version of a system.
     """
     task = get_task(plan.task)
-    modes = {subject.name: drive.mode_of(subject.system, plan.timeout) for subject in plan.subjects}
+    modes = {subject.name: _mode(subject, task, plan.timeout) for subject in plan.subjects}
     cells = list(plan.source.cells())
     with ResponseLog(folder) as log:
         record = _open_record(plan, folder, log, command)
         summary = Summary(run=record["run"])
-        total = sum(cell.questions for cell in cells) * len(plan.arms) * len(plan.subjects)
+        known = [cell.known for cell in cells]
+        total = None if None in known else sum(filter(None, known)) * len(plan.arms) * len(plan.subjects)
         checks = {subject.name: MutationCheck() for subject in plan.subjects}
         with Progress("questions", total if show_progress else None) as bar:
+            jobs = []
+            for subject in plan.subjects:
+                asker = Asker(record["run"], subject.name, subject.fingerprint)
+                mode, check = modes[subject.name], checks[subject.name]
+                jobs.append(_Job(plan, subject, asker, mode, check, log, summary, bar))
             for cell in cells:
+                if cell.streamed:
+                    for job in jobs:
+                        job.ask(cell.episodes(task, plan.style))
+                    continue
                 for episodes in _chunks(cell.episodes(task, plan.style), cell.length):
-                    for subject in plan.subjects:
-                        asker = Asker(record["run"], subject.name, subject.fingerprint)
-                        job = _Job(plan, subject, asker, modes[subject.name], checks[subject.name], log, summary, bar)
+                    for job in jobs:
                         job.ask(episodes)
+        source_notes = getattr(plan.source, "notes", None)
+        summary.notes += source_notes() if callable(source_notes) else []
         for subject in plan.subjects:
             notes = getattr(subject.system, "notes", None)
             summary.notes += [f"{subject.name}: {note}" for note in (notes() if callable(notes) else ())]
@@ -131,6 +141,18 @@ def execute(plan: Plan, folder: Path, *, command: Sequence[str] = (), show_progr
         record.update(finished=True, notes=sorted({*record.get("notes", []), *summary.notes}), updated=_now())
         _write_record(folder, record)
     return summary
+
+
+def _mode(subject: Subject, task: Task, timeout: float) -> drive.Mode:
+    """Say how a system answers. Of the batched systems, which take symbols, those read that declare `conversations`."""
+    mode = drive.mode_of(subject.system, timeout)
+    if task.kind != "session" or mode != "batch":
+        return mode
+    if not getattr(subject.system, "conversations", False):
+        raise InputError(
+            f"{subject.name} takes streams of symbols only; {task.name} needs a system that reads sessions"
+        )
+    return "read"
 
 
 def _chunks(episodes: Iterator[Episode], length: int) -> Iterator[list[Episode]]:
@@ -153,9 +175,40 @@ class _Job:
     summary: Summary
     bar: Progress
 
-    def ask(self, episodes: Sequence[Episode]) -> None:
+    def ask(self, episodes: Iterable[Episode]) -> None:
         """Ask what the log does not hold yet."""
-        work = []
+        if self.mode == "batch":
+            work = list(self._missing(episodes))
+            if all(drive.batchable(episode) for episode, _ in work):
+                for _, same in itertools.groupby(work, lambda item: (item[0].length, len(item[0].queries))):
+                    self._ask_batch(list(same))
+            else:
+                self._ask_reading(work)
+        elif self.mode == "aread":
+            finished = drive_async(
+                self.subject.system,
+                self._missing(episodes),
+                timeout=self.plan.timeout,
+                concurrency=getattr(self.subject.system, "concurrency", None) or self.plan.concurrency,
+                check=self.check,
+            )
+            for episode, asked in finished:
+                self._keep(episode, asked)
+        else:
+            self._ask_reading(self._missing(episodes))
+
+    def _ask_reading(self, work: Iterable[drive.Work]) -> None:
+        """Ask one episode after the other."""
+        for episode, missing in work:
+            asked, stopped = drive.ask_reading(
+                self.subject.system, episode, missing, timeout=self.plan.timeout, check=self.check
+            )
+            self._keep(episode, asked)
+            if stopped is not None:
+                raise stopped
+
+    def _missing(self, episodes: Iterable[Episode]) -> Iterator[drive.Work]:
+        """Yield the episodes with those of their questions that the log does not hold yet."""
         for episode in episodes:
             wanted = wanted_of(episode, self.asker, self.plan.arms)
             missing = [item for item in wanted if item.key not in self.log.keys]
@@ -163,28 +216,7 @@ class _Job:
                 self.summary.already_there += len(wanted) - len(missing)
                 self.bar.advance(len(wanted) - len(missing))
             if missing:
-                work.append((episode, missing))
-        if self.mode == "aread":
-            finished = drive_async(
-                self.subject.system,
-                iter(work),
-                timeout=self.plan.timeout,
-                concurrency=getattr(self.subject.system, "concurrency", None) or self.plan.concurrency,
-                check=self.check,
-            )
-            for episode, asked in finished:
-                self._keep(episode, asked)
-        elif self.mode == "batch" and all(drive.batchable(episode) for episode, _ in work):
-            for _, same in itertools.groupby(work, lambda item: (item[0].length, len(item[0].queries))):
-                self._ask_batch(list(same))
-        else:
-            for episode, missing in work:
-                asked, stopped = drive.ask_reading(
-                    self.subject.system, episode, missing, timeout=self.plan.timeout, check=self.check
-                )
-                self._keep(episode, asked)
-                if stopped is not None:
-                    raise stopped
+                yield episode, missing
 
     def _keep(self, episode: Episode, asked: Sequence[Asked]) -> None:
         """Write the rows of one episode."""
@@ -240,6 +272,7 @@ def _open_record(plan: Plan, folder: Path, log: ResponseLog, command: Sequence[s
             "fingerprint": subject.fingerprint,
             "description": subject.description,
             "expected": _expected(subject.system, plan.source),
+            "facts": _facts(subject.system, plan),
         }
         for subject in plan.subjects
     }
@@ -262,7 +295,7 @@ def _open_record(plan: Plan, folder: Path, log: ResponseLog, command: Sequence[s
             )
         if changed:
             log.drop(set(changed))
-        record["systems"] = list({**old, **systems}.values())
+        record["systems"] = [_joined(old.get(name), systems.get(name)) for name in {**old, **systems}]
         record["arms"] = sorted({*record["arms"], *plan.arms})
         record["tasks"] = sorted({*record["tasks"], plan.task})
         record["data"] = _merged(record["data"], data)
@@ -284,6 +317,21 @@ def _open_record(plan: Plan, folder: Path, log: ResponseLog, command: Sequence[s
     record.update(finished=False, versions=_versions(), machine=_machine(), updated=_now())
     _write_record(folder, record)
     return record
+
+
+def _joined(before: dict[str, Any] | None, now: dict[str, Any] | None) -> dict[str, Any]:
+    """Join two descriptions of one system: what is told by length stays for the lengths that were asked before."""
+    if before is None or now is None:
+        return now or before or {}
+    if before["fingerprint"] != now["fingerprint"]:
+        return now
+
+    def lengths(first: Any, second: Any) -> Any:
+        if isinstance(first, dict) and isinstance(second, dict):
+            return {**first, **{name: lengths(first.get(name), value) for name, value in second.items()}}
+        return first if second is None else second
+
+    return {**now, **{name: lengths(before.get(name), now.get(name)) for name in ("expected", "facts")}}
 
 
 def _merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
@@ -313,11 +361,22 @@ def _expected(system: Any, source: Source) -> dict[str, Any] | None:
     if not callable(form):
         return None
     found = {}
-    for length in sorted({cell.length for cell in source.cells()}):
+    for length in sorted({cell.length for cell in source.cells() if not cell.streamed}):
         expected = form(length)
         if expected is not None:
             found[str(length)] = {"value": expected.value, "exact": expected.exact, "note": expected.note}
     return found or None
+
+
+def _facts(system: Any, plan: Plan) -> dict[str, Any] | None:
+    """Return what a system says about itself for the report, such as how long a context it was trained on, or None."""
+    facts = getattr(system, "facts", None)
+    if not callable(facts):
+        return None
+    kind = get_task(plan.task).kind
+    frame = (plan.style.size, plan.style.size) if kind == "frame" else None
+    found: dict[str, Any] = facts(kind, sorted({cell.length for cell in plan.source.cells()}), frame)
+    return found
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -350,39 +409,3 @@ def _machine() -> dict[str, Any]:
         "platform": f"{sys.platform}-{platform.machine()}",
         "cores": os.cpu_count(),
     }
-
-
-def estimate(plan: Plan) -> list[dict[str, Any]]:
-    """Say how much a run would ask, without asking it: one entry per system and cell.
-
-    FLOPs are estimated from one stream of each cell for batched known-answer systems; None where nothing is known.
-    """
-    task = get_task(plan.task)
-    found = []
-    for cell in plan.source.cells():
-        probe = next(iter(cell.episodes(task, plan.style)))
-        per_arm = len(plan.arms)
-        for subject in plan.subjects:
-            flops = None
-            known = hasattr(subject.system, "expected_accuracy") and hasattr(subject.system, "read_batch")
-            if known and drive.batchable(probe):
-                privileged = bool(getattr(subject.system, "privileged", False))
-                answers = subject.system.read_batch(drive.stack([probe], plan.arms[0], privileged))
-                if answers.flops_write is not None and answers.flops_read is not None:
-                    reads = int(answers.flops_read.sum()) * per_arm
-                    flops = (int(answers.flops_write[0]) + reads) * cell.streams
-            found.append(
-                {
-                    "system": subject.name,
-                    "task": plan.task,
-                    "split": cell.band,
-                    "length": cell.length,
-                    "negatives": cell.negatives,
-                    "streams": cell.streams,
-                    "questions": cell.questions * per_arm,
-                    "stream_tokens": cell.length * cell.streams,
-                    "question_tokens": sum(len(q.question.candidate) for q in probe.queries) * per_arm * cell.streams,
-                    "flops": flops,
-                }
-            )
-    return found

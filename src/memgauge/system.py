@@ -93,7 +93,9 @@ class MemorySystem(Protocol):
     A system may have `notes()`, lines for the reader of the run, and raise `memgauge.errors.RunStoppedError` when no
     question can be answered any more. One that answers through `aread` may also declare `reads_mutate = False`, so that
     each answer is written down at once, `bounds_calls = True`, when it limits its own waiting, and `concurrency`; its
-    memories may have `async settle()` (see `memgauge.drive_async`), and itself `async aclose()`.
+    memories may have `async settle()` (see `memgauge.drive_async`), and itself `async aclose()`. `facts(kind,
+    lengths, frame)` returns what `run.json` keeps for the report (a JSON object), `forecast(episode, arms)` what asking
+    would take (see `memgauge.systems.models.forecast`).
     """
 
     @property

@@ -1,5 +1,7 @@
 """Tasks: streams as episodes. `ecc-tokens` and `ecc-text` are the same episodes, rendered differently.
 
+`memlens` shows conversation histories instead (`memgauge.histories.source`).
+
 A task decides what a system sees of an item (blocks of symbols, or text) and how the question is put; what is asked,
 what is right and how it is graded stay the same.
 """
@@ -11,7 +13,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 
@@ -71,6 +73,7 @@ TASKS: dict[str, Task] = {
         Task("ecc-text", "the same streams as comma-separated integers in words", "text"),
         Task("ecc-video", "one letter a frame on three belts; a letter keeps its belt", "frame", "fixed"),
         Task("ecc-video-free", "the same, but each frame has a belt of its own", "frame", "free"),
+        Task("memlens", "dated sessions of a conversation with pictures; a question in words", "session"),
     )
 }
 
@@ -297,6 +300,12 @@ class TaskCell:
     questions: int
     items: Callable[[], Iterator[StreamItem | VideoItem]]
     """Start over from the first item."""
+    streamed: bool = False
+
+    @property
+    def known(self) -> int:
+        """Number of questions."""
+        return self.questions
 
     def episodes(self, task: Task, style: FrameStyle | None = None) -> Iterator[Episode]:
         """Yield the items as episodes of `task`; `style` is how the frames of a video task are encoded."""
@@ -304,4 +313,61 @@ class TaskCell:
             yield item_episode(item, task, style or FrameStyle())
 
 
-Source = MadeStreams | StoredStreams
+class Cell(Protocol):
+    """Episodes of one length that are reported together."""
+
+    @property
+    def length(self) -> int:
+        """In the units of the task."""
+        ...
+
+    @property
+    def band(self) -> str:
+        """Entropy band, or `all`."""
+        ...
+
+    @property
+    def negatives(self) -> str:
+        """How false candidates were drawn."""
+        ...
+
+    @property
+    def streams(self) -> int:
+        """Number of episodes."""
+        ...
+
+    @property
+    def questions(self) -> int:
+        """Number of questions; telling it may take a pass over the data."""
+        ...
+
+    @property
+    def known(self) -> int | None:
+        """Number of questions where that is quickly told."""
+        ...
+
+    @property
+    def streamed(self) -> bool:
+        """Whether episodes are too large to be kept together: each system then reads them for itself."""
+        ...
+
+    def episodes(self, task: Task, style: FrameStyle | None = None) -> Iterator[Episode]:
+        """Start over from the first episode."""
+        ...
+
+
+class Source(Protocol):
+    """Where episodes come from. It may have `notes()`, lines about what could not be used."""
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What must not change when a run is extended."""
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """Return the cells, for `run.json`."""
+        ...
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield the cells, shortest first."""
+        ...

@@ -66,6 +66,7 @@ def test_a_small_demo_writes_its_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo_module, "SYSTEMS", ("exact", "window:bits=256"))
     monkeypatch.setattr(demo_module, "LENGTHS", (64,))
+    monkeypatch.setattr(demo_module, "BACKBONE_LENGTHS", (32,))
     assert run(["demo"]) == 0
     page = (tmp_path / "runs" / "demo" / "report.html").read_text("utf-8")
     assert "window:bits=256" in page
@@ -73,6 +74,13 @@ def test_a_small_demo_writes_its_report(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "runs" / "demo" / "run.json").read_text())
     assert record["finished"]
     assert record["systems"][0]["expected"]["64"]["value"] == 1.0
+    assert "backbone:conv-64" in page
+
+
+def test_the_demo_without_torch_says_what_it_leaves_out(monkeypatch, capsys):
+    monkeypatch.setattr(demo_module, "find_spec", lambda name: None)
+    assert demo_module._backbones() == []
+    assert "torch is not installed" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -90,3 +90,19 @@ def test_backbone(capsys):
 def test_bad_input_is_an_input_error(arguments, message):
     with pytest.raises(InputError, match=message):
         app(arguments, result_action="return_value", exit_on_error=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "index", "one_query", "break_even"),
+    [
+        (["--task", "natural-video"], 0.43e15, 449e12, 6.3),
+        (["--task", "ecc-video", "--index-frame", "640x360"], 0.43e15, 453e12, 7.0),
+        (["--task", "ecc-video"], 0.38e15, 405e12, 6.2),
+    ],
+)
+def test_retrieval_is_table_9_at_64_frames(capsys, options, index, one_query, break_even):
+    out = json.loads(run(capsys, "retrieval", *options, "--length", "64", "--json").out)
+    assert round(out["F_index"] / 1e15, 2) == index / 1e15
+    assert round(out["F_one_query"] / 1e12) == one_query / 1e12
+    assert round(out["break_even"], 1) == break_even
+    assert "F_one_query" in run(capsys, "retrieval", *options, "--length", "64").out

@@ -125,6 +125,16 @@ def test_a_table_of_something_else_is_refused():
         build_cells(pl.DataFrame({"system": ["s"]}))
 
 
+def test_answers_that_are_neither_right_nor_wrong_are_left_out_with_a_note():
+    rows = [known.response(True, query="a"), known.response(True, query="b"), known.response(None, query="c")]
+    rows[1] = {**rows[1], "correct": None, "score": 0.7}
+    cells, notes = build_cells(known.frame(rows))
+    assert [len(cell.outcome) for cell in cells] == [2]
+    assert len(notes) == 1
+    assert notes[0].startswith("1 answers have a score but")
+    assert "half-life --responses" in notes[0]
+
+
 def test_an_empty_table_has_no_cells_and_a_whole_document():
     document = summarise(known.frame([]))
     assert document["cells"] == []

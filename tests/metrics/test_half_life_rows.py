@@ -72,8 +72,18 @@ def test_a_redraw_of_every_episode_once_is_the_fit() -> None:
         assert fit is not None
         want = fit.tau if fit.tau is not None else np.nan
         if np.isfinite(want):
-            # Between grid points a parabola stands in for the search: 3 % of a grid step.
-            assert lower[k] == upper[k] == pytest.approx(want, rel=0.03)
+            # Between points of the second grid a parabola stands in for the search.
+            assert lower[k] == upper[k] == pytest.approx(want, rel=1e-3)
+
+
+def test_the_interval_of_episodes_that_agree_is_the_fit() -> None:
+    """At a corner of the bounds the profile has a kink, which a coarse grid would miss by a tenth."""
+    gaps = np.arange(2.0, 12.0, 0.4)
+    scores = 1 - 0.1 * (gaps / 12) ** 3
+    found = fit_half_life_rows(np.tile(gaps, 4), np.tile(scores, 4), np.repeat(np.arange(4), len(gaps)), unit="seconds")
+    assert found.fit is not None
+    assert found.fit.active == "a=1,b=0"
+    assert found.fit.interval == pytest.approx((found.fit.half_life, found.fit.half_life), rel=1e-3)
 
 
 def test_intervals_hold_the_truth_with_episodes_that_differ() -> None:
@@ -215,6 +225,26 @@ def test_groups_of_responses() -> None:
     json.dumps([group.to_dict() for group in groups], allow_nan=False)
     pooled = fit_responses(responses(), by=["task"], permutations=99)
     assert pooled[0].result.support.pairs == 720  # type: ignore[union-attr]
+
+
+def test_seconds_have_the_published_reference_window() -> None:
+    rows = responses().with_columns(age_unit=pl.lit("seconds"))
+    found = fit_responses(rows, permutations=99)[0].result
+    assert found.t_ref == 60.0
+    assert found.raw == 1.0
+    assert fit_responses(rows, permutations=99, t_ref=1000.0)[0].result.t_ref == 1000.0
+    assert fit_responses(responses(), permutations=99)[0].result.t_ref is None
+
+
+def test_scores_of_any_size_under_nonneg() -> None:
+    rng = np.random.default_rng(0)
+    ages = np.tile(np.arange(1.0, 41.0), 12)
+    scores = 9 * np.exp(-ages / 10) - 2 + rng.normal(0, 0.5, ages.size)
+    assert scores.min() < 0
+    found = fit_half_life_rows(ages, scores, np.repeat(np.arange(12), 40), bounds="nonneg", permutations=99, t_ref=5.0)
+    assert found.reason is None
+    refused = fit_half_life_rows(ages, scores, np.repeat(np.arange(12), 40), t_ref=5.0)
+    assert (refused.reason, refused.t_ref) == ("fidelity_out_of_range", 5.0)
 
 
 def test_units_and_columns_are_named() -> None:

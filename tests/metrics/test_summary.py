@@ -48,7 +48,8 @@ def test_the_document_is_what_the_types_say(run_rows):
     counts = {name: len(part) for name, part in document.items() if isinstance(part, list)}
     assert counts == {
         "cells": 36, "curves": 36, "capacity": 18, "efficiency": 36, "compression": 18, "calibration": 3 * 7,
-        "confidence": 36, "forgetting": 36, "comparisons": 12 * 3, "notes": 0,
+        "confidence": 36, "forgetting": 36, "comparisons": 12 * 3, "notes": 0, "perception": 0, "markers": 0,
+        "retrieval": 0,
     }  # fmt: skip
 
 

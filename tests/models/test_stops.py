@@ -204,3 +204,23 @@ def test_extra_fields_and_parameters_reach_the_server(ask_model, tmp_path):
     }
     assert second["reasoning_effort"] == "high"
     assert (second["b"], second["grammar"]) == (1, "root ::= x")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (f"base_url=http://me:{KEY}@127.0.0.1:1/v1", "http://***@127.0.0.1:1/v1"),
+        (f"base_url=http://me:{KEY}/x@127.0.0.1:1/v1", "base_url must be an address"),
+        (f"base_url=http://127.0.0.1:1/v1?api_key={KEY}", "a query or a fragment"),
+        (f"base_url=http://127.0.0.1:1/v1,api_key={KEY}", "did you mean 'api_key_env'"),
+        (f"base_url=http://127.0.0.1:1/v1,api_key_env={KEY}", "does not hold the key itself"),
+        (f'base_url=http://127.0.0.1:1/v1,extra_body={{"api_key": "{KEY}"}}', "give the key by api_key_env"),
+    ],
+)
+def test_a_key_in_the_specification_is_refused_and_not_repeated(parameters, said):
+    from memgauge.systems.registry import make_system
+
+    with pytest.raises(InputError) as refused:
+        make_system(f"model:name=m,{parameters}")
+    assert said in str(refused.value)
+    assert KEY not in str(refused.value)

@@ -6,13 +6,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file: report_sample, report_rows
+
+from visiting import Visit  # noqa: E402
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -25,16 +26,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-@dataclass
-class Visit:
-    """An open page, with everything that it requested and said."""
-
-    page: Any
-    requests: list[str] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    """Console errors and warnings, uncaught exceptions, and dialogs."""
 
 
 # Of a module, not of the session: while it is open, no other event loop runs in this thread.

@@ -110,10 +110,14 @@ def make_document(
         "efficiency": [],
         "compression": [],
         "calibration": [],
+        "perception": [],
+        "markers": [],
+        "retrieval": [],
         "confidence": [],
         "forgetting": [],
         "comparisons": [],
         "notes": [],
+        "systems": {},
         "runs": [
             {
                 "schema_version": 1,
@@ -163,7 +167,44 @@ def make_document(
     for a in range(len(systems)):
         for b in range(a + 1, len(systems)):
             _add_comparison(document, systems[a], systems[b], a, b, task, lengths[-1], splits[-1], negatives[0])
+    if task.startswith("ecc-"):
+        _add_model_parts(document, systems, task, lengths[-1], splits[-1], negatives[0])
     return document
+
+
+def _add_model_parts(
+    document: dict[str, Any], systems: Sequence[str], task: str, length: int, split: str, negatives: str
+) -> None:
+    """Parts that only models behind an endpoint have: the perception check, markers, retrieval."""
+    for index, system in enumerate(systems[:3]):
+        key = {"system": system, "task": task, "split": split, "subtype": None, "length": length, "arm": "none",
+               "negatives": negatives}  # fmt: skip
+        run = index != 2
+        document["perception"].append(
+            {
+                **key, "short_length": 8, "accuracy": estimate(0.7), "short": estimate(0.9) if run else NOTHING,
+                "short_n": 160 * run, "short_arm": "none" if run else None,
+                "drop": estimate(0.2, floor=-1.0) if run else NOTHING,
+                "variants": [{"variant": system, "short": 0.9, "accuracy": 0.7}],
+                "note": None if run else "L = 8 was not run",
+            }
+        )  # fmt: skip
+        document["markers"].append(
+            {
+                "system": system, "task": task, "subtype": None, "negatives": negatives, "arm": "none", "length": 8,
+                "n": 160, "episodes": 10, "accuracy_answered": 0.2, "balanced_answered": estimate(0.2), "p": 1e-9,
+                "swapped": index == 1, "note": "answers are worse than chance" if index == 1 else None,
+            }
+        )  # fmt: skip
+        document["retrieval"].append(
+            {
+                **key, "direct": systems[-1], "n": 160, "episodes": 10, "errors": 0,
+                **{f"accuracy{part}": estimate(0.6) for part in ("", "_yes", "_no", "_direct")},
+                "hit_rate": estimate(0.33), "flops_answer": 18.74e12, "flops_index": 430.4e12,
+                "flops_one_query": 449.2e12, "flops_direct": 87.4e12, "saving": 4.67, "break_even": 6.27,
+            }
+        )  # fmt: skip
+        document["systems"][system] = {"model": system, "retrieval": {"embedder": system, "score_shown": run}}
 
 
 def _add(document: dict[str, Any], key: dict[str, Any], accuracy: float, n: int, index: int) -> None:
@@ -276,6 +317,8 @@ def _add_calibration(
             "pooled": "all" if len(lengths) > 1 else "splits", "splits": splits,
             "lengths": lengths, "arm_a": "A", "arm_b": "B", "n": total, "episodes": total // 16, "unpaired": 0,
             "coverage_a": estimate(high, 0.02), "coverage_b": estimate(low, 0.02),
+            "abstained_a": {"explicit": 3, "format": 2, "overflow": 1},
+            "abstained_b": {"explicit": 9, "format": 2, "overflow": 1},
             "accuracy_answered_a": estimate(0.8), "accuracy_answered_b": estimate(0.83),
             "responsiveness": estimate(high - low, 0.02, floor=-1.0), "kept": {"right": 200, "wrong": 30},
             "declined": {"right": 3 if few else 20, "wrong": 1 if few else 25}, "taken_up": 2,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Visit
 from report_sample import SYSTEMS, make_document
 from test_page import HOSTILE
+from visiting import Visit
 
 from memgauge.report.content import report_page
 from memgauge.report.page import Cell, Section, Table, render_page

@@ -5,6 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +19,13 @@ import pytest
 from rollout_scenes import blend, pose, render, texture, write_video
 
 from memgauge.errors import InputError
+from memgauge.metrics.half_life_responses import fit_responses
+from memgauge.responses import check_rows, load_responses
 from memgauge.rollouts import batch as module
 from memgauge.rollouts.batch import Job, MeasureOptions, key_of, plan, run_batch, table
 from memgauge.rollouts.leaderboard import leaderboard, leaderboard_rows, sign_flip_p
 from memgauge.rollouts.measure import FitOptions
+from memgauge.rollouts.responses import revisit_rows
 
 FRAMES = 72
 XS = np.abs((np.arange(FRAMES) + 6) % 24 - 12) / 6 - 1
@@ -154,6 +162,84 @@ def test_keys_follow_content(videos: Path, tmp_path: Path) -> None:
     # A job without a track is measured without one, also when another lies beside the video.
     record = module.measure_job(replace(job, poses=None), OPTIONS, OPTIONS.make_embedder())
     assert record["reason"] == "no_poses"
+
+
+def test_keys_follow_the_companions_of_a_track(videos: Path, tmp_path: Path) -> None:
+    poses = tmp_path / "pose" / "v_poses.npz"
+    poses.parent.mkdir()
+    poses.write_bytes(b"poses")
+    job = replace(plan([videos / "model0" / "case0.mp4"])[0], poses=poses)
+    seen = {key_of(job, OPTIONS, "grid-1")}
+    for name in ("pose/v_frame_indices.npy", "pose/v_intrinsics.npy", "intrinsics/v_poses.npz", "pose/cameras.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"1")
+        seen.add(key_of(job, OPTIONS, "grid-1"))
+    assert len(seen) == 5
+    (tmp_path / "pose" / "unrelated.npy").write_bytes(b"1")
+    assert key_of(job, OPTIONS, "grid-1") in seen
+
+
+def test_errors_are_measured_again_in_their_own_line(videos: Path, tmp_path: Path) -> None:
+    jobs = plan([videos / "model0"])[:2]
+    gone = Job(tmp_path / "gone.mp4", "model0", "gone", None)
+    for _ in range(3):
+        records = run_batch([*jobs, gone], OPTIONS, tmp_path, workers=1)
+    assert [record["status"] == "error" for record in records] == [True, False, True]
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+    assert len({json.loads(line)["key"] for line in lines}) == 3
+
+
+def test_pairs_are_responses(videos: Path, tmp_path: Path) -> None:
+    records = run_batch(plan([videos]), OPTIONS, tmp_path, workers=1)
+    rows = load_responses(tmp_path)
+    pairs = [(record["model"], record["case"], pair) for record in records for pair in record.get("pairs", ())]
+    assert rows.height == len(pairs) > 0
+    for row, (model, case, pair) in zip(rows.iter_rows(named=True), pairs, strict=True):
+        assert (row["system"], row["episode"], row["task"]) == (model, case, "revisits:grid-1")
+        assert (row["age"], row["age_unit"], row["score"]) == (pair["gap_seconds"], "seconds", pair["fidelity"])
+        assert (row["outcome"], row["correct"]) == ("answered", None)
+    assert {group.key["system"] for group in fit_responses(rows, permutations=99)} == {"model0", "model1"}
+    blind = revisit_rows([{**records[1], "pairs": [{**records[1]["pairs"][0], "fidelity": None}]}])
+    assert check_rows(blind, "blind")["outcome"].to_list() == ["judge_error"]
+
+
+@pytest.mark.slow
+def test_a_killed_batch_leaves_no_process_and_goes_on(videos: Path, tmp_path: Path) -> None:
+    (tmp_path / "slow_embedder.py").write_text(
+        "import os, time\nfrom pathlib import Path\nfrom memgauge.rollouts.embedders import GridEmbedder\n"
+        "class Slow(GridEmbedder):\n"
+        "    def embed(self, inputs):\n"
+        "        Path(f'worker-{os.getpid()}').touch()\n"
+        "        time.sleep(0.7)\n"
+        "        return super().embed(inputs)\n"
+    )
+    command = [sys.executable, "-m", "memgauge", "half-life", str(videos), "--out", "out", "--jobs", "2"]
+    command += ["--embedder", "import:slow_embedder:Slow", "--permutations", "99"]
+    places = os.pathsep.join([str(tmp_path), *sys.path])
+    started = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": places})
+    log = tmp_path / "out" / "results.jsonl"
+    until(lambda: log.exists() and '"embedder": "grid-1"' in log.read_text())
+    started.kill()
+    started.wait()
+    workers = [int(mark.name.split("-")[1]) for mark in tmp_path.glob("worker-*")]
+    assert workers
+    until(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers))
+    written = log.read_text().splitlines()
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": places}, check=True, capture_output=True)
+    lines = log.read_text().splitlines()
+    assert len(lines) == len(plan([videos]))
+    measured = [line for line in written if json.loads(line)["status"] != "error"]
+    assert [line for line in lines if line in measured] == measured
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for something that happens soon."""
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not happen within a minute")
 
 
 def test_a_video_that_kills_its_process_is_named(videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

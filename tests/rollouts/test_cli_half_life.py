@@ -209,9 +209,17 @@ def test_a_batch(video: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     got = document(capsys, "half-life", video.parent, tmp_path / "more", "--out", out, "--jobs", "1", "--json")
     assert [one["status"] for one in got["videos"]] == ["not_applicable", "error"]
     assert got["leaderboard"]["models"][0]["videos"] == 1
-    assert sorted(path.name for path in out.iterdir()) == ["report.html", "results.csv", "results.jsonl"]
+    names = ["report.html", "responses.parquet", "results.csv", "results.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == names
     assert run(["half-life", str(video.parent), "--out", str(out), "--jobs", "1"]) == 0
     assert "report.html" in capsys.readouterr().out
+    # The pairs of all videos of a model are responses like any other.
+    curve = document(capsys, "half-life", "--responses", out, "--json")
+    assert (curve["system"], curve["unit"], curve["t_ref"]) == (video.parent.name, "seconds", 60.0)
+    assert curve["pair_count"] == got["videos"][0]["pair_count"]
+    assert "neither right nor wrong" in document(capsys, "report", out, "--json")["notes"][0]
+    (tmp_path / "file").touch()
+    assert "cannot be used" in refused(capsys, "half-life", video.parent, "--out", tmp_path / "file" / "out")
 
 
 def test_responses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,5 +173,5 @@ def test_embedders_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert make_embedder("import:my_embedder:Mean").name == "mean-colour"
     with pytest.raises(InputError, match="prepare is missing"):
         make_embedder("import:my_embedder:Half")
-    with pytest.raises(InputError, match=r"import:package\.module:Name"):
+    with pytest.raises(InputError, match=r"import:package\.module:name"):
         make_embedder("import:absent_module:X")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import pickle
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -251,8 +253,27 @@ def test_your_own_reader(tmp_path: Path, c2w: np.ndarray, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(tmp_path)
     np.savez(tmp_path / "p.npz", mine=c2w)
     check(place(read_poses(tmp_path / "p.npz", "import:my_reader:read"), CLOCK), c2w)
-    with pytest.raises(InputError, match=r"import:package\.module:function"):
+    with pytest.raises(InputError, match=r"import:package\.module:name"):
         read_poses(tmp_path / "p.npz", "import:my_reader:absent")
+    (tmp_path / "my_reader.py").write_text(
+        "import numpy as np\n"
+        "from memgauge.rollouts.track import PoseFile\n"
+        "def bare(path):\n"
+        "    return np.load(path)['mine']\n"
+        "def whole(path):\n"
+        "    return PoseFile(bare(path), 'mine', str(path))\n"
+        "def odd(path):\n"
+        "    return PoseFile(bare(path)[:, :2], 'mine', str(path))\n"
+    )
+    # Found where the command is run, too.
+    monkeypatch.setattr("sys.path", [place for place in sys.path if place != str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "my_reader")
+    monkeypatch.chdir(tmp_path)
+    importlib.invalidate_caches()
+    check(place(read_poses(tmp_path / "p.npz", "import:my_reader:whole"), CLOCK), c2w)
+    for name, match in (("bare", "not a memgauge"), ("odd", "shape")):
+        with pytest.raises(InputError, match=match):
+            read_poses(tmp_path / "p.npz", f"import:my_reader:{name}")
 
 
 @pytest.mark.parametrize(
@@ -298,6 +319,9 @@ def test_values_that_are_no_track(tmp_path: Path, c2w: np.ndarray) -> None:
     refused(broken, "pose 2 is no rotation")
     refused(c2w[:1], "at least two")
     refused(c2w, "12 poses for 100 frames", Clock(100, 10.0, 640, 480))
+    far = c2w.copy()
+    far[3, 0, 3] = 1e300
+    refused(far, "pose 3 is out of reach")
 
 
 def test_few_missing_poses_are_a_warning(c2w: np.ndarray, tmp_path: Path) -> None:
@@ -306,6 +330,36 @@ def test_few_missing_poses_are_a_warning(c2w: np.ndarray, tmp_path: Path) -> Non
     assert "1 of 13 frames have no pose" in short.warnings[0]
     long = place(read_poses(tmp_path / "p.npy"), Clock(N - 4, 10.0, 640, 480))
     assert "4 poses lie beyond" in long.warnings[0]
+
+
+def test_numbered_images_of_a_longer_video_are_a_warning(c2w: np.ndarray, tmp_path: Path) -> None:
+    np.savez(tmp_path / "p.npz", data=c2w, inds=np.arange(N))
+    read = read_poses(tmp_path / "p.npz")
+    found = place(read, Clock(10 * N, 10.0, 640, 480)).warnings
+    assert "--pose-step" in found[0]
+    assert place(read, Clock(N, 10.0, 640, 480)).warnings == ()
+    apart = with_frames(read, step=10)
+    assert place(apart, Clock(10 * N, 10.0, 640, 480)).warnings == ()
+
+
+def test_damaged_archives_are_named(tmp_path: Path, c2w: np.ndarray) -> None:
+    np.savez_compressed(tmp_path / "p.npz", poses=c2w)
+    whole = (tmp_path / "p.npz").read_bytes()
+    for at in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x5A
+        (tmp_path / "p.npz").write_bytes(damaged)
+        # A byte that nothing reads (a time, say) does no harm; whatever else happens is an error that names the file.
+        try:
+            read_poses(tmp_path / "p.npz")
+        except InputError as error:
+            assert "p.npz" in str(error)  # noqa: PT017 - most bytes raise, some do not
+    (tmp_path / "pose").mkdir()
+    (tmp_path / "intrinsics").mkdir()
+    np.savez(tmp_path / "pose" / "v.npz", data=c2w, inds=np.arange(N))
+    np.savez(tmp_path / "intrinsics" / "v.npz", wrong=np.ones((N, 4)))
+    with pytest.raises(InputError, match="no array 'data'"):
+        read_poses(tmp_path / "pose" / "v.npz")
 
 
 class Touch:

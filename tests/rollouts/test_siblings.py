@@ -181,6 +181,8 @@ def test_all_siblings_of_a_video(tmp_path: Path) -> None:
     assert scores["geometric_closure"]["pairs"] == len(rollout.pairs)
     assert scores["rendering_recovery"]["score"] > 0.75
     assert scores["rendering_recovery"]["parts"] == ["light", "colour"]
+    assert scores["rendering_recovery"]["texture"] is None
+    assert "not computed" in scores["rendering_recovery"]["note"]
     assert scores["scene_f1"] == {"status": "not_applicable", "reason": "no_depth", "score": None}
 
 

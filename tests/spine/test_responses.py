@@ -147,7 +147,8 @@ def test_another_schema_version_is_named(tmp_path):
     ("bad", "said"),
     [
         ({"outcome": "maybe"}, "outcome is not one of"),
-        ({"correct": None}, "needs `correct`"),
+        ({"correct": None, "score": None}, "needs `correct`"),
+        ({"outcome": "abstained", "correct": None}, "needs `correct`"),
         ({"outcome": "model_error"}, "neither right nor wrong"),
         ({"outcome": "abstained"}, "abstention cannot be correct"),
         ({"confidence": 1.2}, "confidence is not in"),
@@ -159,6 +160,10 @@ def test_bad_rows_are_named(bad, said):
     with pytest.raises(InputError, match=said) as caught:
         check_rows(frame(row(0), row(1, **bad)), "table")
     assert "row 1" in str(caught.value) or "row 0" in str(caught.value)
+
+
+def test_a_score_alone_is_an_answer():
+    assert check_rows(frame(row(0), row(1, correct=None, score=0.7)), "table").height == 2
 
 
 def test_a_table_that_is_no_responses_table_is_said(tmp_path):

@@ -13,8 +13,9 @@ import pytest
 import systems_for_tests as made
 
 from memgauge.errors import InputError
+from memgauge.estimate import estimate
 from memgauge.responses import load_responses
-from memgauge.run import Subject, estimate, execute, read_record
+from memgauge.run import Subject, execute, read_record
 from memgauge.system import Answer
 from memgauge.tasks import MadeStreams
 
@@ -273,7 +274,8 @@ def test_lengths_and_gold_are_not_told(plan, tmp_path):
     execute(plan(Spy(), count=1, lengths=(200,)), tmp_path / "r")
     assert [size for kind, size in seen if kind == "block"] == [64, 64, 64, 8]
     fields = {what for kind, what in seen if kind == "question"}
-    assert fields == {json.dumps(["candidate", "clip", "lanes", "payoff", "seed", "text", "words"])}
+    known = ["candidate", "clip", "date", "lanes", "payoff", "reasoning", "seed", "text", "words"]
+    assert fields == {json.dumps(known)}
 
 
 def test_no_system_can_change_what_the_next_one_sees(plan, tmp_path):

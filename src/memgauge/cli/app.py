@@ -18,11 +18,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "video": ("memgauge.cli.video:app", "Draw streams as video: letters on conveyor belts."),
     "flops": ("memgauge.cli.flops:app", "What arithmetic costs: tables, models, backbones."),
     "audit": ("memgauge.cli.audit:audit", "Run the graders on labelled cases."),
-    "judge": ("memgauge.cli.judge:app", "How far to trust a judge: agreement, samples for labelling, labels."),
+    "judge": ("memgauge.cli.judge:app", "Judge a run; how far to trust a judge: agreement, samples, labels."),
     "import": ("memgauge.cli.importing:import_results", "Turn results made elsewhere into a run."),
+    "import-inspect": ("memgauge.cli.import_inspect:import_inspect", "Turn logs of Inspect AI into a run."),
     "backbones": ("memgauge.cli.backbones:app", "Train sequence backbones, and compare them (extra: backbones)."),
     "half-life": ("memgauge.cli.half_life:half_life", "Fit the decay of memory over time."),
     "rollouts": ("memgauge.cli.rollouts:app", "Score generated videos by their camera tracks."),
+    "histories": ("memgauge.cli.histories:app", "Build, review and look at long conversations with pictures."),
     "check": ("memgauge.cli.check:check", "The instrument's own test: measured against known numbers."),
 }
 """Name: (import path, one line of help)."""

@@ -205,7 +205,7 @@ def frontier(
 
 @app.command
 def curves(
-    folders: Annotated[list[Path], Parameter(help="Folders of checkpoints.")],
+    folders: Annotated[list[Path] | None, Parameter(help="Folders of checkpoints; those that ship by default.")] = None,
     /,
     *,
     charts: Annotated[Path | None, Parameter(help="Draw the learning curves into this folder, as SVG.")] = None,
@@ -215,8 +215,10 @@ def curves(
     from memgauge.cli.output import print_json
     from memgauge.errors import InputError
     from memgauge.systems.backbones.config import read_summary
+    from memgauge.systems.backbones.shipped import shipped_checkpoints
 
-    found = {str(folder): read_summary(folder) for folder in folders}
+    shown = {str(folder): folder for folder in folders} if folders else shipped_checkpoints()
+    found = {name: read_summary(folder) for name, folder in shown.items()}
     labels = {
         name: f"{one['config']['backbone']}, D = {one['config']['width']} ({Path(name).name})"
         for name, one in found.items()

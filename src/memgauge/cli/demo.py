@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ SYSTEMS = (
     "coin",
 )
 LENGTHS = (256, 1024, 4096)
+BACKBONE_LENGTHS = (256, 1024)
 
 
 def demo(
@@ -31,6 +33,7 @@ def demo(
     """Gauge ten memories whose numbers are known, on regular and incompressible streams of up to 4,096 symbols.
 
     Prints the table and writes OUT/report.html. Nothing is downloaded; given again, it only draws the report anew.
+    Where torch is installed, the trained backbones that ship are asked too, about streams of up to 1,024 symbols.
     """
     from memgauge.cli.report import report
     from memgauge.cli.run import subjects_of
@@ -45,5 +48,23 @@ def demo(
     )
     print(f"asking {len(SYSTEMS)} memories about streams of {', '.join(map(str, LENGTHS))} symbols", file=sys.stderr)
     execute(plan, out, command=["memgauge", "demo"])
-    report([out], out=out / "report.html")
+    runs = [out]
+    backbones = _backbones()
+    if backbones:
+        print(f"asking {len(backbones)} trained backbones", file=sys.stderr)
+        source = MadeStreams(lengths=BACKBONE_LENGTHS, negatives=("uniform", "matched"), seed=seed)
+        subjects = subjects_of(backbones, "ecc-tokens")
+        runs.append(out / "backbones")
+        execute(Plan(task="ecc-tokens", source=source, subjects=subjects), runs[1], command=["memgauge", "demo"])
+    report(runs, out=out / "report.html")
     return 0
+
+
+def _backbones() -> list[str]:
+    """Return the systems of the checkpoints that ship, or none where torch is missing."""
+    from memgauge.systems.backbones.shipped import shipped_checkpoints
+
+    if find_spec("torch") is None or find_spec("safetensors") is None:
+        print("the trained backbones are left out: torch is not installed (memgauge[backbones])", file=sys.stderr)
+        return []
+    return [f"backbone:shipped={name}" for name in shipped_checkpoints()]

@@ -72,6 +72,51 @@ def model(
 
 
 @app.command
+def retrieval(
+    *,
+    task: Annotated[Literal["ecc-video", "natural-video"], Parameter(help="What the stream shows.")],
+    length: Annotated[int, Parameter(help="Frames of the video.")],
+    read_frames: Annotated[
+        int | None, Parameter(help="Frames of the merged clip that is read; one window by default below L = 128.")
+    ] = None,
+    index_frame: Annotated[
+        str | None, Parameter(help="Frame size WxH at which windows are embedded; the task's own by default.")
+    ] = None,
+    frame: Annotated[str | None, Parameter(help="Frame size WxH; 448x448 (ecc-video) or 640x360 by default.")] = None,
+    answer_tokens: Annotated[str, Parameter(help="Answer tokens up to the commitment.")] = "3",
+    reader: Annotated[
+        str, Parameter(help="The model that answers: a model of Table 4, or a config.json.")
+    ] = "qwen3-omni-30b-a3b",
+    embedder: Annotated[str, Parameter(help="The model that embeds, likewise.")] = "qwen3-vl-8b",
+    json: Json = False,
+) -> None:
+    """Price the retrieval pipeline of ECCBench, B.7, on one video: the costs of Table 9."""
+    from memgauge.cli.output import print_json, print_table
+    from memgauge.costs import load_price, parse_frame, parse_tokens, retrieval_cost
+
+    cost = retrieval_cost(
+        task,
+        length,
+        read_frames=read_frames,
+        index_frame=None if index_frame is None else parse_frame(index_frame),
+        frame=None if frame is None else parse_frame(frame),
+        answer_tokens=parse_tokens(answer_tokens),
+        reader=load_price(reader),
+        embedder=load_price(embedder),
+    )
+    names = ("windows", "F_window", "F_query", "F_answer", "F_full", "F_index", "F_one_query")
+    terms: dict[str, Any] = {name: getattr(cost, name) for name in names}
+    ratios = {"saving": cost.saving, "break_even": cost.break_even}
+    terms |= {name: None if value is None else float(value) for name, value in ratios.items()}
+    if json:
+        print_json({"task": task, "length": length, **terms})
+    else:
+        rows = [[name, "never" if v is None else f"{v:,.2f}" if isinstance(v, float) else f"{v:,}"]
+                for name, v in terms.items()]  # fmt: skip
+        print_table(f"Retrieval on {task}, L = {length}", ["term", "value"], rows)
+
+
+@app.command
 def backbone(
     name: Annotated[str, Parameter(help="Name of a backbone, such as rope, gla or compressive.")],
     /,

@@ -1,4 +1,4 @@
-"""`memgauge judge`: how far to trust a judge, and labels by people."""
+"""`memgauge judge`: verdicts for a run, how far to trust a judge, and labels by people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,61 @@ if TYPE_CHECKING:
     from memgauge.grading.judge.files import VerdictRow
     from memgauge.metrics.agreement import Agreement, Rate
 
-app = App(name="judge", help="How far to trust a judge: agreement, samples for labelling, labels.")
+app = App(name="judge", help="Judge a run; how far to trust a judge: agreement, samples for labelling, labels.")
+
+
+@app.command(name="run")
+def run_judge(
+    run: Annotated[Path, Parameter(help="A run folder of memlens.")],
+    /,
+    *,
+    judge: Annotated[str, Parameter(help="The judge: model:name=...,base_url=... (it does not think by default).")],
+    cache: Annotated[Path | None, Parameter(help="Verdicts that were paid for [RUN/judge.sqlite].")] = None,
+    concurrency: Annotated[int, Parameter(help="Requests in flight.")] = 8,
+    replace: Annotated[
+        bool, Parameter(negative="", help="Judge answers again that another judge decided, instead of refusing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give the answers of a run that rules could not decide the verdicts of a judge.
+
+    Stopped at any moment, the same command goes on where it was. Replies without a clear verdict never count as wrong:
+    the same command asks for them again.
+    """
+    from memgauge.cli.output import print_json
+    from memgauge.errors import InputError
+
+    if concurrency < 1:
+        raise InputError(f"--concurrency must be at least 1, got {concurrency}")
+    document = judged(run, judge, cache=cache, replace=replace, concurrency=concurrency)
+    if json:
+        print_json(document)
+    else:
+        print(
+            f"{document['judged']:,} of {document['waiting']:,} answers judged by {document['judge']} "
+            f"({document['cached']:,} verdicts were known)"
+        )
+
+
+def judged(
+    run: Path, judge: str, *, cache: Path | None = None, replace: bool = False, concurrency: int = 8
+) -> dict[str, Any]:
+    """Judge a run, tell on standard error what went wrong, and return what was done as a JSON document."""
+    import sys
+
+    from memgauge.judging import as_dict, judge_run
+
+    summary = judge_run(run, judge, cache=cache, replace_verdicts=replace, concurrency=concurrency)
+    missing = summary.unparsed + summary.judge_error
+    if missing:
+        print(
+            f"memgauge: {missing} answers are without a verdict ({summary.unparsed} unclear replies, "
+            f"{summary.judge_error} failures); `memgauge judge run` asks again:",
+            file=sys.stderr,
+        )
+        for line in summary.first_errors:
+            print(f"  {line}", file=sys.stderr)
+    return as_dict(summary, run)
 
 
 @app.command

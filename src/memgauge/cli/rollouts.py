@@ -53,7 +53,7 @@ def score(
         if record["status"] == "error":
             print(f"memgauge: error: {record['detail']}", file=sys.stderr)
         elif not json:
-            print_table(record["video"], ["metric", "score", "reason"], _lines(record))
+            print_table(record["video"], ["metric", "score", "reason or note"], _lines(record))
     if json:
         print_json({"embedder": embedder.name, "videos": records})
     return 2 if any(record["status"] == "error" for record in records) else 0
@@ -67,5 +67,5 @@ def _lines(record: dict[str, object]) -> list[list[str]]:
     lines = [["memory_half_life (raw)", "-" if raw is None else f"{raw:.4f}", str(record["reason"] or "")]]
     for name, found in siblings.items():
         value = found["score"]
-        lines.append([name, "-" if value is None else f"{value:.4f}", str(found["reason"] or "")])
+        lines.append([name, "-" if value is None else f"{value:.4f}", str(found["reason"] or found.get("note", ""))])
     return lines

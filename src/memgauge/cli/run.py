@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from memgauge.cli.conversation_options import (
+    ConversationOptions,
+    refuse_conversation_options,
+    refuse_stream_options,
+)
 from memgauge.cli.options import Json, integers, names
 
 if TYPE_CHECKING:
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    task: Annotated[str, Parameter(help="ecc-tokens, ecc-text or ecc-video; see `memgauge list tasks`.")],
+    task: Annotated[str, Parameter(help="ecc-tokens, ecc-text, ecc-video or memlens; see `memgauge list tasks`.")],
     /,
     *,
     system: Annotated[
@@ -33,19 +38,37 @@ def run(
         Path | None, Parameter(help="The run folder. A folder with the same data is extended or resumed.")
     ] = None,
     data: Annotated[
-        Path | None, Parameter(help="A folder made by `memgauge streams make`, instead of --count ...")
+        Path | None,
+        Parameter(
+            help="A folder made by `memgauge streams make`, instead of --count ...; for memlens a folder or a file of "
+            "histories."
+        ),
     ] = None,
-    lengths: Annotated[str | None, Parameter(help="Stream lengths, comma-separated [256,1024; all of --data].")] = None,
+    lengths: Annotated[
+        str | None,
+        Parameter(
+            name=("--lengths", "--length"),
+            help="Stream lengths, comma-separated [256,1024; all of --data]; for memlens 32k,64k,...",
+        ),
+    ] = None,
     bands: Annotated[
         str | None, Parameter(help="low, max, easyhuman, comma-separated [low,max; all of --data].")
     ] = None,
-    count: Annotated[int | None, Parameter(help="Streams in each cell, when they are made on the fly [20].")] = None,
+    count: Annotated[
+        int | None,
+        Parameter(
+            help="Streams in each cell, when they are made on the fly [20]; for memlens a stratified draw of so many "
+            "questions."
+        ),
+    ] = None,
     queries: Annotated[int | None, Parameter(help="Questions a stream, half of them positive [16].")] = None,
     negatives: Annotated[
         str | None, Parameter(help="How false candidates are drawn: uniform (the paper's), matched, or both [uniform].")
     ] = None,
     seed: Annotated[int | None, Parameter(help="All streams and questions follow from it [0].")] = None,
-    arms: Annotated[str, Parameter(help="Payoff arms: none, A (+3/-1), B (+1/-4), comma-separated.")] = "none",
+    arms: Annotated[
+        str | None, Parameter(help="Payoff arms: none, A (+3/-1), B (+1/-4), comma-separated [none].")
+    ] = None,
     timeout: Annotated[
         float,
         Parameter(
@@ -78,9 +101,10 @@ def run(
     dry_run: Annotated[
         bool, Parameter(negative="", help="Say how many questions, tokens and FLOPs it would be, and stop.")
     ] = False,
+    conversation: ConversationOptions | None = None,
     json: Json = False,
 ) -> int:
-    """Ask memory systems about streams, and write one row a question to OUT/responses.parquet.
+    """Ask memory systems about streams or conversations, and write one row a question to OUT/responses.parquet.
 
     Stopped at any moment (Ctrl-C, kill -9, a full disk), the same command goes on where it was; questions that ended in
     an error are asked again. Exit status: 0, or 2 for an input that cannot be used.
@@ -88,14 +112,20 @@ def run(
     from memgauge import run as runner
     from memgauge.errors import InputError
 
+    options = conversation or ConversationOptions()
     with contextlib.redirect_stdout(sys.stderr):
         subjects = subjects_of(system, task)
+    source, shown = _source(task, data, lengths, bands, count, queries, negatives, seed, arms, options)
+    if options.judge is not None:
+        from memgauge.judging import make_judge
+
+        make_judge(options.judge)  # a mistake is told before anything is asked
     plan = runner.Plan(
         task=task,
-        source=_source(data, lengths, bands, count, queries, negatives, seed),
+        source=source,
         subjects=subjects,
         style=_style(task, frame_format, frame_size),
-        arms=names("--arms", arms),
+        arms=shown,
         timeout=timeout,
         concurrency=concurrency,
         replace=replace,
@@ -109,6 +139,11 @@ def run(
     # What a system prints must not end up in the one document on standard output.
     with contextlib.redirect_stdout(sys.stderr):
         summary = runner.execute(plan, out.absolute(), command=["memgauge", *sys.argv[1:]])
+    verdicts = None
+    if options.judge is not None:
+        from memgauge.cli.judge import judged
+
+        verdicts = judged(out.absolute(), options.judge)
     for line in summary.notes:
         print(f"memgauge: note: {line}", file=sys.stderr)
     if summary.errors:
@@ -131,6 +166,7 @@ def run(
                 "errors": summary.errors,
                 "first_errors": summary.first_errors,
                 "notes": summary.notes,
+                **({} if verdicts is None else {"verdicts": verdicts}),
             }
         )
     else:
@@ -140,6 +176,29 @@ def run(
 
 
 def _source(
+    task: str,
+    data: Path | None,
+    lengths: str | None,
+    bands: str | None,
+    count: int | None,
+    queries: int | None,
+    negatives: str | None,
+    seed: int | None,
+    arms: str | None,
+    options: ConversationOptions,
+) -> tuple[Source, tuple[str, ...]]:
+    """Return the episodes that the options describe, and the arms; options that the task has no use for are refused."""
+    from memgauge.tasks import get_task
+
+    if get_task(task).kind == "session":
+        refuse_stream_options({"--bands": bands, "--queries": queries, "--negatives": negatives, "--arms": arms})
+        histories = options.source(data, lengths, count, seed)
+        return histories, (histories.ablation.arm,)
+    refuse_conversation_options(options, task)
+    return _streams(data, lengths, bands, count, queries, negatives, seed), names("--arms", arms) or ("none",)
+
+
+def _streams(
     data: Path | None,
     lengths: str | None,
     bands: str | None,
@@ -226,34 +285,67 @@ def _limit(subjects: Sequence[Subject], limits: dict[str, int]) -> None:
 
 def _dry_run(plan: Plan, json: bool) -> int:
     """Print how much a run would ask."""
-    from memgauge.cli.output import print_json, print_table
-    from memgauge.run import estimate
+    from memgauge.cli.output import print_json
+    from memgauge.estimate import FORECAST, estimate
 
     cells = estimate(plan)
-    flops = [cell["flops"] for cell in cells]
-    total = {
-        "questions": sum(cell["questions"] for cell in cells),
-        "stream_tokens": sum(cell["stream_tokens"] for cell in cells),
-        "question_tokens": sum(cell["question_tokens"] for cell in cells),
-        "flops": None if None in flops else sum(flops),
-    }
+    names = ("questions", "stream_tokens", "question_tokens", *FORECAST, "flops")
+    total = _sums(cells, names)
     if json:
         print_json({"total": total, "cells": cells})
         return 0
-    keys = ("questions", "stream_tokens", "question_tokens", "flops")
-    rows = []
-    for subject in plan.subjects:
-        own = [cell for cell in cells if cell["system"] == subject.name]
-        sums = {k: None if any(c[k] is None for c in own) else sum(c[k] for c in own) for k in keys}
-        rows.append([subject.name, *(_cell(sums[key]) for key in keys)])
-    rows.append(["all", *(_cell(total[key]) for key in keys)])
-    print_table(
-        f"would ask in {len(cells) // len(plan.subjects)} cells (FLOPs estimated from one stream a cell)",
-        ("system", "questions", "stream tokens", "question tokens", "FLOPs"),
-        rows,
-    )
+    _print_sums(
+        plan,
+        cells,
+        f"would ask in {len(cells) // len(plan.subjects)} cells (estimated from one stream a cell)",
+        {"questions": "questions", "stream_tokens": "stream tokens", "question_tokens": "question tokens",
+         "flops": "FLOPs"},
+    )  # fmt: skip
+    sending = [cell for cell in cells if cell["requests"] is not None]
+    if sending:
+        _print_sums(
+            plan,
+            sending,
+            "would send",
+            {"requests": "requests", "prompt_tokens": "prompt tokens", "most_answer_tokens": "answer tokens, at most",
+             "images": "pictures", "request_bytes": "MiB"},
+        )  # fmt: skip
+    for line in dict.fromkeys(line for cell in cells for line in cell["assumed"]):
+        print(f"note: {line}")
     return 0
 
 
-def _cell(value: int | None) -> str:
-    return "unknown" if value is None else f"{value:,}"
+def _print_sums(plan: Plan, cells: Sequence[dict[str, Any]], title: str, columns: dict[str, str]) -> None:
+    """Print the sums of each system and of all."""
+    from memgauge.cli.output import print_table
+
+    rows = []
+    for name in (subject.name for subject in plan.subjects):
+        own = [cell for cell in cells if cell["system"] == name]
+        if own:
+            rows.append([name, *(_cell(key, value) for key, value in _sums(own, list(columns)).items())])
+    rows.append(["all", *(_cell(key, value) for key, value in _sums(cells, list(columns)).items())])
+    print_table(title, ("system", *columns.values()), rows)
+
+
+def _sums(cells: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, int | None]:
+    """Add cells up; of what only systems that send requests have, theirs. None where a part is not known."""
+    from memgauge.estimate import FORECAST
+
+    found: dict[str, int | None] = {}
+    for name in names:
+        values = [cell[name] for cell in cells if name not in FORECAST or cell["requests"] is not None]
+        found[name] = None if None in values or not values else sum(values)
+    return found
+
+
+def _cell(name: str, value: int | None) -> str:
+    if value is None:
+        return "unknown"
+    if name.endswith("_bytes"):
+        return f"{value / 2**20:,.1f}"
+    if name == "flops":
+        from memgauge.report.text import flops
+
+        return flops(value)
+    return f"{value:,}"

@@ -29,6 +29,13 @@ class Graded:
     """`t_ans` of a model's text, exact."""
     marker_char: int | None = None
     """Where the deciding marker of a model's text opens."""
+    rule: str | None = None
+    """For answers in words: the rule that decided, or that gave the first reading of a pending one."""
+    rule_correct: bool | None = None
+    span: tuple[int, int] | None = None
+    """For answers in words: where the committed answer stands in the raw text."""
+    grading: str | None = None
+    """For answers in words: `strict` or `official`."""
 
     @property
     def score(self) -> float | None:
@@ -43,8 +50,8 @@ def grade_membership(answer: object, gold: str, template: Literal["synthetic", "
     `raw` is text, is a `model_error` that says what came back.
     """
     if not isinstance(answer, Answer):
-        return Graded("model_error", error=f"read returned {_short(answer)} instead of memgauge.Answer")
-    problem = _malformed(answer)
+        return Graded("model_error", error=f"read returned {short_repr(answer)} instead of memgauge.Answer")
+    problem = malformed_answer(answer)
     if problem:
         return Graded("model_error", error=problem)
     if answer.refused is not None:
@@ -71,34 +78,37 @@ def grade_membership(answer: object, gold: str, template: Literal["synthetic", "
     return Graded("answered", word, word == gold, t_ans=answer.t_ans)
 
 
-def _malformed(answer: Answer) -> str | None:
-    """Say what is wrong with an answer, or None."""
+def malformed_answer(answer: Answer, *, words: bool = False) -> str | None:
+    """Say what is wrong with an answer, or None. `words`: its value is a text instead of True or False."""
     if answer.refused is not None and answer.refused not in REFUSALS:
-        return f"Answer.refused is {_short(answer.refused)}; it is one of {', '.join(REFUSALS)} or None"
+        return f"Answer.refused is {short_repr(answer.refused)}; it is one of {', '.join(REFUSALS)} or None"
     raw: object = answer.raw  # whatever the annotation says, it comes from somebody else's code
     if raw is not None and not isinstance(raw, str):
-        return f"Answer.raw is {_short(raw)}; it is the model's text or None"
+        return f"Answer.raw is {short_repr(raw)}; it is the model's text or None"
+    value: object = answer.value
+    if words and answer.raw is None and not isinstance(value, str | None):
+        return f"Answer.value is {short_repr(value)}; a question in words takes a text or None (abstain)"
     # A numpy bool is as good as Python's own, and many systems return one.
-    if answer.raw is None and answer.value is not None and type(answer.value).__name__ not in ("bool", "bool_"):
-        return f"Answer.value is {_short(answer.value)}; a membership question takes True, False or None (abstain)"
+    if not words and answer.raw is None and value is not None and type(value).__name__ not in ("bool", "bool_"):
+        return f"Answer.value is {short_repr(answer.value)}; a membership question takes True, False or None (abstain)"
     for name, most in (("confidence", 1.0), ("t_ans", math.inf)):
-        value = getattr(answer, name)
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most
+        number = getattr(answer, name)
+        if number is not None and (
+            isinstance(number, bool) or not isinstance(number, Real) or not 0 <= float(number) <= most
         ):
             what = "a probability in [0, 1]" if name == "confidence" else "a non-negative number"
-            return f"Answer.{name} is {_short(value)}; it is {what} or None"
+            return f"Answer.{name} is {short_repr(number)}; it is {what} or None"
     for name in ("flops_read", "flops_write", "tokens_in", "tokens_out", "images_in"):
         problem = not_a_count(f"Answer.{name}", getattr(answer, name))
         if problem is not None:
             return problem
     for name in ("finish_reason", "prompt_hash"):
         if not isinstance(getattr(answer, name), str | None):
-            return f"Answer.{name} is {_short(getattr(answer, name))}; it is a text or None"
+            return f"Answer.{name} is {short_repr(getattr(answer, name))}; it is a text or None"
     for name in ("evidence", "retrieved"):
         parts: object = getattr(answer, name)
         if not isinstance(parts, tuple | list) or not all(isinstance(part, str) for part in parts):
-            return f"Answer.{name} is {_short(parts)}; it is a tuple of texts"
+            return f"Answer.{name} is {short_repr(parts)}; it is a tuple of texts"
     return None
 
 
@@ -107,11 +117,11 @@ def not_a_count(name: str, value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
-        return f"{name} is {_short(value)}; it is an integer in 0 .. 2^63-1 or None"
+        return f"{name} is {short_repr(value)}; it is an integer in 0 .. 2^63-1 or None"
     return None
 
 
-def _short(value: object) -> str:
+def short_repr(value: object) -> str:
     """Name a value's type and the beginning of its text."""
     try:
         text = repr(value)

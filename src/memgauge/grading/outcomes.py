@@ -23,6 +23,8 @@ class Outcome(StrEnum):
     """The system raised, hung, or returned what is no answer."""
     REFUSED_BY_SERVER = "refused_by_server"
     """The server declined to take the question or to return an answer, in one of the ways of `RefusedKind`."""
+    PENDING = "pending"
+    """The answer is there and waits for a judge, whose verdict replaces this."""
 
 
 class AbstainKind(StrEnum):

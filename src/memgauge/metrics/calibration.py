@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from memgauge.episode import ARMS, Payoff
-from memgauge.metrics.cells import Cell, Ints, by_key, partner_key
+from memgauge.metrics.cells import ABSTAIN_KINDS, Cell, Ints, by_key, partner_key
 from memgauge.metrics.document import Calibration, Estimate, Payoffs
 from memgauge.metrics.exact import fisher_greater
 from memgauge.metrics.inference import Floats, Resampler, combination_interval, ratio_intervals, total_by, undefined
@@ -38,6 +38,8 @@ class ArmPair:
     episodes: int
     answered: tuple[Floats, Floats]
     correct: tuple[Floats, Floats]
+    abstained: tuple[dict[str, int], dict[str, int]]
+    """Questions declined under each arm, by kind."""
     unpaired: int
 
     def sums(self, *values: Floats) -> Floats:
@@ -88,6 +90,7 @@ def pool(pairs: Iterable[tuple[Cell, Cell]]) -> ArmPair:
     episode: list[Ints] = []
     answered: tuple[list[Floats], list[Floats]] = ([], [])
     correct: tuple[list[Floats], list[Floats]] = ([], [])
+    kinds: tuple[dict[str, int], dict[str, int]] = (dict.fromkeys(ABSTAIN_KINDS, 0), dict.fromkeys(ABSTAIN_KINDS, 0))
     episodes = unpaired = 0
     every = list(pairs)
     for pair in every:
@@ -99,6 +102,9 @@ def pool(pairs: Iterable[tuple[Cell, Cell]]) -> ArmPair:
             rows = places[side][common[side]]
             answered[side].append(cell.answered[rows].astype(np.float64))
             correct[side].append(cell.correct[rows])
+            told = cell.column("abstain_kind").gather(rows)
+            for kind in ABSTAIN_KINDS:
+                kinds[side][kind] += int((told == kind).sum())
             if side == 0:
                 episode.append(cell.episode[rows] + episodes)
         episodes += pair[0].episodes
@@ -113,6 +119,7 @@ def pool(pairs: Iterable[tuple[Cell, Cell]]) -> ArmPair:
         episodes=len(used),
         answered=(np.concatenate(answered[0]), np.concatenate(answered[1])),
         correct=(np.concatenate(correct[0]), np.concatenate(correct[1])),
+        abstained=kinds,
         unpaired=unpaired,
     )
 
@@ -150,6 +157,8 @@ def calibrate(pair: ArmPair, pooled: Pooling, resampler: Resampler) -> Calibrati
         "unpaired": pair.unpaired,
         "coverage_a": coverages.estimate(0),
         "coverage_b": coverages.estimate(1),
+        "abstained_a": pair.abstained[0],
+        "abstained_b": pair.abstained[1],
         "accuracy_answered_a": accuracies.estimate(0),
         "accuracy_answered_b": accuracies.estimate(1),
         "responsiveness": change.estimate(),

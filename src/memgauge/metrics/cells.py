@@ -103,18 +103,25 @@ class Cell:
 def build_cells(rows: pl.DataFrame) -> tuple[list[Cell], list[str]]:
     """Return the cells of a responses table, in the order of their keys, and notes about the table as a whole.
 
-    A row that occurs twice (equal `key` and system: the same run given twice) counts once, and so does a question that
-    a system answered twice under other keys (see `one_per_question`). Raises `InputError` for a table without the
-    columns of `memgauge.responses`.
+    Answers that are neither right nor wrong (`correct` null, a score alone) are left out, since every metric of a cell
+    counts right answers; a note says how many. A row that occurs twice (equal `key` and system: the same run given
+    twice) counts once, and so does a question that a system answered twice under other keys (see `one_per_question`).
+    Raises `InputError` for a table without the columns of `memgauge.responses`.
     """
     target = schema()
     missing = [name for name in target if name not in rows.columns]
     if missing:
         raise InputError(f"not a responses table: column {missing[0]!r} is missing (see memgauge.responses)")
     notes = []
-    single = one_per_key(rows)
-    if single.height < rows.height:
-        notes.append(f"{rows.height - single.height} rows occur more than once and are counted once")
+    graded = rows.filter(~pl.col("outcome").is_in(SCORED) | pl.col("correct").is_not_null())
+    if graded.height < rows.height:
+        notes.append(
+            f"{rows.height - graded.height} answers have a score but are neither right nor wrong, and are left out; "
+            "`memgauge half-life --responses` fits them"
+        )
+    single = one_per_key(graded)
+    if single.height < graded.height:
+        notes.append(f"{graded.height - single.height} rows occur more than once and are counted once")
     asked = single.height
     single = one_per_question(single)
     if single.height < asked:

@@ -211,6 +211,9 @@ class Calibration(TypedDict):
     """Questions scored under one arm only; they are left out."""
     coverage_a: Estimate
     coverage_b: Estimate
+    abstained_a: dict[str, int]
+    """The declined questions by kind: `explicit`, `format`, `overflow` (ECCBench, B.8)."""
+    abstained_b: dict[str, int]
     accuracy_answered_a: Estimate
     accuracy_answered_b: Estimate
     responsiveness: Estimate
@@ -231,6 +234,91 @@ class Calibration(TypedDict):
     payoff_gain: Estimate
     """Under arm B's payoff: responses of arm B minus responses of arm A."""
     note: str | None
+
+
+class VariantCheck(TypedDict):
+    """One variant of the questions in a perception check."""
+
+    variant: str
+    short: float | None
+    accuracy: float | None
+
+
+class Perception(Key):
+    """A cell of a model that is shown its stream in a prompt, beside the same at L = 8 (ECCBench, B.5).
+
+    At eight symbols or frames hardly any memory is needed: what is lost from there to `length` is memory, what is
+    missing there already is perception, or the format of the answer.
+    """
+
+    short_length: int
+    accuracy: Estimate
+    short: Estimate
+    """Accuracy at L = 8; null where it was not run."""
+    short_n: int
+    short_arm: str | None
+    """The arm of the check: the cell's own, else none; null where it was not run."""
+    drop: Estimate
+    """`short` minus `accuracy`."""
+    variants: list[VariantCheck]
+    """Where the task asks its questions in several variants."""
+    note: str | None
+
+
+class Markers(TypedDict):
+    """Whether a model seems to write its yes and no markers swapped, from its answers at L = 8, splits pooled."""
+
+    system: str
+    task: str
+    subtype: str | None
+    negatives: str | None
+    arm: str
+    length: int
+    n: int
+    """Answered questions."""
+    episodes: int
+    accuracy_answered: float | None
+    balanced_answered: Estimate
+    """Mean of the accuracies of answers to yes and to no questions: 50 % for whoever answers without looking."""
+    p: float | None
+    """One-sided Fisher test that `yes` is said more often where `no` is right; questions taken as independent."""
+    swapped: bool
+    """Below chance by that test and by the interval over streams. Nothing is corrected for it."""
+    note: str | None
+
+
+class RetrievalRow(Key):
+    """One cell of a retrieval system: the columns of ECCBench, Table 9.
+
+    FLOPs are means over its questions, None where nothing has a price. Cells are those of the report: subtypes stand
+    apart, variants of the questions have equal weight.
+    """
+
+    direct: str | None
+    """The system that reads the whole stream for each question, whose costs are taken over the same questions."""
+    n: int
+    """Scored questions."""
+    episodes: int
+    errors: int
+    """Questions that cannot be scored."""
+    accuracy: Estimate
+    accuracy_yes: Estimate
+    accuracy_no: Estimate
+    accuracy_direct: Estimate
+    hit_rate: Estimate
+    """Over yes-questions for which the system told what it retrieved."""
+    flops_answer: float | None
+    """Reading what was retrieved, and answering."""
+    flops_index: float | None
+    """Embedding a stream, once."""
+    flops_one_query: float | None
+    """The whole index charged to one question."""
+    flops_direct: float | None
+    """The other system's answer to the same questions, its write included."""
+    saving: float | None
+    """flops_direct / flops_answer."""
+    break_even: float | None
+    """Questions a stream must serve before index and answers cost less than reading it for each; None: never."""
 
 
 class ConfidencePoint(TypedDict):
@@ -383,6 +471,9 @@ class Summary(TypedDict):
     efficiency: list[Efficiency]
     compression: list[Compression]
     calibration: list[Calibration]
+    perception: list[Perception]
+    markers: list[Markers]
+    retrieval: list[RetrievalRow]
     confidence: list[Confidence]
     forgetting: list[Forgetting]
     comparisons: list[Comparison]

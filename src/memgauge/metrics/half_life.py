@@ -30,7 +30,8 @@ MINIMUM_R2 = 0.3
 SIGNIFICANCE = 0.05
 CONFIDENCE = 0.95
 LN2 = math.log(2.0)
-_LARGEST = 1e100
+T_REF = 60.0  # seconds
+LARGEST = 1e100  # of an age or a score: squares stay within double precision
 
 __all__ = [
     "Bounds", "DecayFit", "Gate", "HalfLifeResult", "Method", "Support", "Verdict", "describe_support", "fit_half_life",
@@ -46,7 +47,7 @@ def fit_half_life(
     gate: Gate = "strict",
     permutations: int = 9999,
     seed: int = 0,
-    t_ref: float | None = 60.0,
+    t_ref: float | None = T_REF,
     method: Method = "profile",
     events: ArrayLike | None = None,
     unit: str = "seconds",
@@ -133,7 +134,7 @@ def not_applicable(
     bounds: Bounds = "unit",
     gate: Gate = "strict",
     method: Method = "profile",
-    t_ref: float | None = 60.0,
+    t_ref: float | None = T_REF,
     unit: str = "seconds",
 ) -> HalfLifeResult:
     """Return the result of a measurement that ended before the fit (no poses, never returned, ...)."""
@@ -263,14 +264,14 @@ def _swept_result(blank: HalfLifeResult, problem: DecayProblem) -> HalfLifeResul
 
 def _row_fault(gaps: Floats, values: Floats, bounds: Bounds, names: Sequence[str] | None) -> tuple[str, str] | None:
     """Return the reason and the text for the first observation that no fit can use."""
-    out = (values < -SLACK) | (values > 1 + SLACK) if bounds == "unit" else np.abs(values) > _LARGEST
-    allowed = "0 to 1 (bounds 'nonneg' take any score)" if bounds == "unit" else f"{-_LARGEST:g} to {_LARGEST:g}"
+    out = (values < -SLACK) | (values > 1 + SLACK) if bounds == "unit" else np.abs(values) > LARGEST
+    allowed = "0 to 1 (bounds 'nonneg' take any score)" if bounds == "unit" else f"{-LARGEST:g} to {LARGEST:g}"
     for bad, reason, text in (
         (~np.isfinite(gaps), "non_finite", "the gap is {gap}"),
         (~np.isfinite(values), "non_finite", "the fidelity is {value}"),
         (gaps <= 0, "invalid_gap", "the gap {gap} is not positive"),
         # Squares and quotients of such numbers leave the range of double precision.
-        ((gaps > _LARGEST) | (gaps < 1 / _LARGEST), "invalid_gap", "the gap {gap} is out of reach"),
+        ((gaps > LARGEST) | (gaps < 1 / LARGEST), "invalid_gap", "the gap {gap} is out of reach"),
         (out, "fidelity_out_of_range", f"the fidelity {{value}} lies outside {allowed}"),
     ):
         if bad.any():
@@ -300,10 +301,10 @@ def _scaled(tau: float | None) -> float | None:
 
 def _at_zero(amplitude: float, shift: float, tau: float) -> float | None:
     """Return a = A exp(t_min / tau), or None where it overflows."""
-    exponent = shift / tau + math.log(amplitude) if amplitude > 0 else 0.0
-    return (
-        0.0 if amplitude <= 0 else amplitude * math.exp(shift / tau) if exponent < 700 and shift / tau < 700 else None
-    )
+    if amplitude <= 0:
+        return 0.0
+    grown = amplitude * math.exp(min(shift / tau, 700.0))
+    return grown if shift / tau < 700 and math.isfinite(grown) else None
 
 
 def _r2(rss: float, sst: float) -> float | None:

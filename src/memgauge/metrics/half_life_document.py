@@ -123,8 +123,8 @@ def lines(result: HalfLifeResult) -> list[tuple[str, str]]:
         rows.append(("permutation p", _digits(fit.p_permutation)))
     if support:
         # Rows of responses come in episodes and have ages, pairs come in events and have gaps.
-        what, group, time = ("rows", "episodes", "ages") if "bins" in result.extra else ("pairs", "events", "gaps")
-        groups = "" if support.events is None else f" in {support.events} {group}"
+        what, group, time = ("rows", "episode", "ages") if "bins" in result.extra else ("pairs", "event", "gaps")
+        groups = "" if support.events is None else f" in {support.events} {group}{'s' if support.events != 1 else ''}"
         rows.append((what, f"{support.pairs}{groups}, {support.distinct_gaps} distinct {time}"))
         rows.append((time, f"{_time(support.gap_min, unit)} to {_time(support.gap_max, unit)}"))
         rows.append(("scores", f"{_digits(support.score_min)} to {_digits(support.score_max)}"))

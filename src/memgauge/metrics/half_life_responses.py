@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.metrics.half_life import T_REF
 from memgauge.metrics.half_life_result import HalfLifeResult
 from memgauge.metrics.half_life_rows import fit_half_life_rows
 
@@ -36,7 +37,7 @@ def fit_responses(
 
     Left out are rows without a score (errors), rows without an age, and, where all golds are yes or no, rows whose
     gold is no: what was never written cannot be forgotten. Ages must be in one unit: `unit`, or the only one there
-    is. `fit` goes to `fit_half_life_rows`.
+    is. `fit` goes to `fit_half_life_rows`; the reference window of seconds is the published one, if none is given.
     """
     import polars as pl
 
@@ -52,11 +53,13 @@ def fit_responses(
         unit = units[0]
     elif unit not in units:
         raise InputError(f"no ages in {unit!r}: this run has {', '.join(units)}" if units else _NONE)
+    if unit == "seconds" and fit.get("t_ref") is None:
+        fit = {**fit, "t_ref": T_REF}
     found = []
     for group in rows.partition_by(list(by), maintain_order=True):
         aged = group.filter(pl.col("age").is_not_null() & (pl.col("age_unit") == unit))
         scored = aged.filter(pl.col("score").is_not_null())
-        membership = scored.height > 0 and bool(scored["gold"].is_in(["yes", "no"]).all())
+        membership = scored.height > 0 and bool(scored["gold"].is_in(["yes", "no"]).fill_null(False).all())
         kept = scored.filter(pl.col("gold") == "yes") if membership else scored
         if not aged.height:
             continue

@@ -3,13 +3,11 @@
 The curve is the exact least-squares fit to the rows. Rows are right or wrong, and rows of one episode succeed and fail
 together, so nothing else is taken from single rows:
 
-- R2 and the score range that the gates judge are those of age bins (at most 24, with equally many rows): single
-scores of 0
-  and 1 scatter about any curve, bin means do not.
+- R2 and the score range that the gates judge are those of age bins (at most 24, with equally many rows): single scores
+  of 0 and 1 scatter about any curve, bin means do not.
 - The interval comes from redrawing whole episodes; a redraw without decay counts as shorter and longer than anything.
 - The test shuffles scores within their episode where episodes hold several ages; where each has one, whole episodes
-change
-  places.
+  change places.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from memgauge.errors import InputError
 from memgauge.metrics.half_life import (
     CONFIDENCE,
+    LARGEST,
     LN2,
     Gate,
     HalfLifeResult,
@@ -100,19 +99,15 @@ def fit_half_life_rows(
             f"ages, scores and episodes must be of one length, got {age.shape}, {score.shape}, {labels.shape}"
         )
     blank = not_applicable("insufficient_pairs", bounds=bounds, gate=gate, t_ref=t_ref, unit=unit)
+    least, most = (-SLACK, 1 + SLACK) if bounds == "unit" else (-LARGEST, LARGEST)
     for bad, reason, what in (
         (~np.isfinite(age) | ~np.isfinite(score), "non_finite", "age or score is not finite"),
-        ((age < 0) | (age > 1e100), "invalid_gap", "the age is negative or out of reach"),
-        (
-            (score < -SLACK) | (score > 1 + SLACK) & (bounds == "unit"),
-            "fidelity_out_of_range",
-            "the score is not in 0 to 1",
-        ),
+        ((age < 0) | (age > LARGEST), "invalid_gap", "the age is negative or out of reach"),
+        ((score < least) | (score > most), "fidelity_out_of_range", "the score is out of range"),
     ):
         if bad.any():
-            return replace(
-                not_applicable(reason, f"row {int(bad.argmax()) + 1}: {what}", bounds=bounds, gate=gate, unit=unit)
-            )
+            detail = f"row {int(bad.argmax()) + 1}: {what}"
+            return not_applicable(reason, detail, bounds=bounds, gate=gate, t_ref=t_ref, unit=unit)
     order = np.argsort(labels, kind="stable")
     distinct, place = np.unique(age[order], return_inverse=True)
     rows = _Rows(distinct, place.astype(np.int64), score[order], labels[order].astype(np.int64))
@@ -200,7 +195,20 @@ def redrawn_tau(rows: _Rows, problem: DecayProblem, resampler: Resampler) -> tup
     A redraw that decays beyond an end of the tau grid is zero or infinity; one without decay is zero for the lower
     end and infinity for the upper one. Redraws with a single age are left out.
     """
-    tau = problem.grid(_GRID)
+    grid = problem.grid(_GRID)
+    lower, upper = _redrawn_on(grid, rows, problem, resampler)
+    fitted = (lower == upper) & (lower > 0) & np.isfinite(lower)
+    if fitted.any():
+        # Again on a grid over the times that were found: the first one is too coarse for narrow intervals.
+        step = grid[1] / grid[0]
+        near = np.geomspace(lower[fitted].min() / step**2, lower[fitted].max() * step**2, _GRID)
+        exact, _ = _redrawn_on(near, rows, problem, resampler)
+        lower[fitted] = upper[fitted] = exact[fitted]
+    return lower, upper
+
+
+def _redrawn_on(tau: Floats, rows: _Rows, problem: DecayProblem, resampler: Resampler) -> tuple[Floats, Floats]:
+    """Return what `redrawn_tau` returns, from the fits on a grid of decay times."""
     fall = -np.expm1(-problem.u / tau[:, None])  # [G, K]
     cell = rows.episode * len(rows.ages) + rows.age
     present, inverse = np.unique(cell, return_inverse=True)

@@ -116,11 +116,20 @@ class Resampler:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[stratum, episodes] = keep
 
-    def sums(self, columns: Floats, stratum: str = "") -> Floats:
+    def kinds(self, counts: NDArray[np.int64], stratum: str = "") -> Floats:
+        """Return how often each kind of episode is drawn, [redraws, kinds], where `counts` [kinds] are alike."""
+        total = int(counts.sum())
+        rng = generator(self.seed, "bootstrap kinds", stratum, total)
+        return rng.multinomial(total, counts / total, self.redraws).astype(np.float64)
+
+    def sums(self, columns: Floats, stratum: str = "", counts: NDArray[np.int64] | None = None) -> Floats:
         """Return the sums of `columns` [episodes, K] over each redraw, shape [redraws, K].
 
-        Added up in single precision: exact for whole numbers up to 16 million; centre what should not cancel.
+        With `counts` [episodes], each row stands for so many episodes that are alike. Added up in single precision:
+        exact for whole numbers up to 16 million; centre what should not cancel.
         """
+        if counts is not None:
+            return np.asarray(self.kinds(counts, stratum) @ columns)
         size = max(1, columns.size)
         step = _PRODUCT // size if size <= _NARROW else BLOCK
         single = columns.astype(np.float32)
@@ -139,6 +148,7 @@ def ratio_intervals(
     *,
     stratum: str = "",
     bounds: tuple[ArrayLike, ArrayLike] = (0.0, 1.0),
+    counts: ArrayLike | None = None,
 ) -> Intervals:
     """Return K ratios of sums over episodes, each with its interval.
 
@@ -151,6 +161,9 @@ def ratio_intervals(
     bounds
         The range in which a single question's value lies, numbers or [K]: (0, 1) for proportions, (-1, 1) for paired
         differences.
+    counts
+        [E]: so many episodes are like this row; one each by default. Redrawing kinds of episodes is the same bootstrap,
+        and takes no longer for more episodes.
 
     Examples
     --------
@@ -160,28 +173,28 @@ def ratio_intervals(
     (0.90625, True)
     """
     den = _columns(denominators)
-    kept = (den > 0).any(axis=1)
+    kept, alike = _kept(den, counts)
     num, den = _columns(numerators)[kept], den[kept]
     size, shared = num.shape[1], den.shape[1]
     if not len(den):
         return _empty(size)
     least, width = _range(bounds)
     num = (num - least * den) / width
-    clusters = (den > 0).sum(axis=0)
-    total = den.sum(axis=0)
-    value = _divide(num.sum(axis=0), total)
+    clusters = _add(den > 0, alike)
+    total = _add(den, alike)
+    value = _divide(_add(num, alike), total)
     # What each episode adds to the error of the ratio. Redraws are taken of these, so that nothing cancels.
     moved = np.where(den > 0, num - value * den, 0.0)
     redrawn = spread = np.empty((0, size))
     if clusters.max() > 1:
-        sums = resampler.sums(np.hstack([moved, moved * moved, moved * den, den, den * den]), stratum)
+        sums = resampler.sums(np.hstack([moved, moved * moved, moved * den, den, den * den]), stratum, alike)
         top, square, cross = (sums[:, i * size : (i + 1) * size] for i in range(3))
         bottom, bottoms = sums[:, 3 * size : 3 * size + shared], sums[:, 3 * size + shared :]
         shift = _divide(top, bottom)
         spread = _divide(square - 2 * shift * cross + shift * shift * bottoms, bottom * bottom)
         redrawn = value + shift
     influence = _divide(moved, total)
-    return _studentised(value, influence, clusters, redrawn, spread, bounds)
+    return _studentised(value, influence, clusters, redrawn, spread, bounds, alike)
 
 
 def combination_interval(
@@ -192,28 +205,29 @@ def combination_interval(
     *,
     stratum: str = "",
     bounds: tuple[float, float] = (0.0, 1.0),
+    counts: ArrayLike | None = None,
 ) -> Intervals:
     """Return sum_k coefficients[k] * ratio[k] with its interval: the ratios come from the same episodes.
 
-    `numerators` and `denominators` are [E, K]. Balanced accuracy is (1/2, 1/2) over the two classes; the difference of
+    `numerators` and `denominators` are [E, K], `counts` [E] as in `ratio_intervals`. Balanced accuracy is (1/2, 1/2) over the two classes; the difference of
     two systems on the same streams, each with its own number of questions a stream, is (1, -1) with bounds (-1, 1).
     Redraws in which a ratio has no question are left out.
     """
-    kept = (denominators > 0).any(axis=1)
+    kept, alike = _kept(denominators, counts)
     num, den = numerators[kept], denominators[kept]
     if not len(den) or not (den > 0).any(axis=0).all():
         return _empty(1)
     least, width = _range(bounds)
     factors = np.asarray(coefficients, dtype=np.float64) / width
-    clusters = (den > 0).sum(axis=0).min(keepdims=True)
-    total = den.sum(axis=0)
-    ratio = num.sum(axis=0) / total
+    clusters = _add(den > 0, alike).min(keepdims=True)
+    total = _add(den, alike)
+    ratio = _add(num, alike) / total
     moved = num - ratio * den
     value = np.atleast_1d(ratio @ factors - least / width)
     columns = np.hstack([moved, den])
     pairs = list(combinations_with_replacement(range(columns.shape[1]), 2))
     products = np.column_stack([columns[:, i] * columns[:, j] for i, j in pairs])
-    sums = resampler.sums(np.hstack([columns, products]), stratum)
+    sums = resampler.sums(np.hstack([columns, products]), stratum, alike)
     size = len(factors)
     top, bottom, second = sums[:, :size], sums[:, size : 2 * size], sums[:, 2 * size :]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,7 +238,7 @@ def combination_interval(
         for at, (i, j) in enumerate(pairs):
             spread += (1.0 if i == j else 2.0) * slopes[:, i] * slopes[:, j] * second[:, at]
         redrawn = value + (shifts @ factors)[:, None]
-    return _studentised(value, (moved / total) @ factors[:, None], clusters, redrawn, spread[:, None], bounds)
+    return _studentised(value, (moved / total) @ factors[:, None], clusters, redrawn, spread[:, None], bounds, alike)
 
 
 def difference_of_independent(first: Intervals, second: Intervals) -> Intervals:
@@ -270,16 +284,17 @@ def _studentised(
     redrawn: Floats,
     spread: Floats,
     bounds: tuple[ArrayLike, ArrayLike],
+    alike: NDArray[np.int64] | None = None,
 ) -> Intervals:
     """Finish the interval of K statistics that lie in [0, 1]; `bounds` is what they are scaled back to.
 
     value [K], influence [E, K] of each episode on it, clusters [K] or [1], redrawn [B, K] and spread [B, K]: the value
-    and its variance (without the small-sample factor) in each redraw.
+    and its variance (without the small-sample factor) in each redraw; alike [E]: episodes that a row stands for.
     """
     from scipy.special import expit, logit, stdtrit
 
     count = np.broadcast_to(clusters, value.shape).astype(np.float64)
-    square = (influence**2).sum(axis=0)
+    square = _add(influence**2, alike)
     agree = square <= 1e-24
     note = np.where(np.isnan(value), EMPTY, np.where(count < 2, ONE, np.where(agree, AGREE, 0)))
     low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
@@ -292,7 +307,7 @@ def _studentised(
     if usual.any():
         value_, count_, square_ = value[usual], count[usual], square[usual]
         factor = count_ / (count_ - 1)
-        kurtosis = count_ * (influence[:, usual] ** 4).sum(axis=0) / square_**2
+        kurtosis = count_ * _add(influence[:, usual] ** 4, alike) / square_**2
         freedom = np.minimum(count_ - 1, 2 * count_ / np.maximum(kurtosis - 1, 1e-9))
         floor = stdtrit(freedom, (1 + LEVEL) / 2)
         centre = logit(value_)
@@ -362,6 +377,21 @@ def simulate_coverage(
         found = ratio_intervals(right, asked, resampler)
         held += int(((found.low <= accuracy) & (accuracy <= found.high)).sum())
     return held / simulations
+
+
+def _kept(den: Floats, counts: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.int64] | None]:
+    """Return which rows count, and how many episodes each of these stands for (None: one)."""
+    kept = (den > 0).any(axis=1)
+    if counts is None:
+        return kept, None
+    alike = np.asarray(counts, dtype=np.int64)
+    kept &= alike > 0
+    return kept, alike[kept]
+
+
+def _add(values: NDArray[Any], alike: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Return the sums of [E, K] over episodes, [K]."""
+    return np.asarray(values.sum(axis=0) if alike is None else alike @ values)
 
 
 def _range(bounds: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:

@@ -6,54 +6,19 @@ retrieved. The pipeline can hardly be right on yes-questions more often than tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memgauge.errors import InputError, unknown_name
 from memgauge.metrics.accuracy import RATIOS, accuracies
 from memgauge.metrics.cells import Cell, build_cells, by_key, equal_weights, partner_key
-from memgauge.metrics.document import Estimate
-from memgauge.metrics.inference import Resampler, ratio_intervals, total_by
+from memgauge.metrics.document import Estimate, RetrievalRow
+from memgauge.metrics.inference import Resampler, ratio_intervals, total_by, undefined
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class RetrievalRow(TypedDict):
-    """One cell of the table; FLOPs are means over its questions, None where nothing has a price.
-
-    Cells are those of the report: subtypes stand apart, variants of the questions have equal weight.
-    """
-
-    task: str
-    split: str
-    subtype: str | None
-    length: int
-    negatives: str | None
-    arm: str
-    n: int
-    """Scored questions."""
-    episodes: int
-    errors: int
-    """Questions that cannot be scored."""
-    accuracy: Estimate
-    accuracy_yes: Estimate
-    accuracy_no: Estimate
-    hit_rate: Estimate
-    """Over yes-questions for which the system told what it retrieved."""
-    flops_answer: float | None
-    """Reading what was retrieved, and answering."""
-    flops_index: float | None
-    """Embedding a stream, once."""
-    flops_one_query: float | None
-    """The whole index charged to one question."""
-    flops_direct: float | None
-    """The other system's answer to the same questions, its write included."""
-    saving: float | None
-    """flops_direct / flops_answer."""
-    break_even: float | None
-    """Questions a stream must serve before index and answers cost less than reading it for each; None: never."""
 
 
 def retrieval_table(
@@ -83,13 +48,47 @@ def retrieval_table(
     cells, _ = build_cells(rows.filter(pl.col("system").is_in([system, *(() if direct is None else (direct,))])))
     index = by_key(cells)
     return [
-        _row(cell, None if direct is None else index.get(partner_key(cell.key, system=direct)), resampler)
+        _row(cell, None if direct is None else index.get(partner_key(cell.key, system=direct)), direct, resampler)
         for cell in cells
         if cell.key["system"] == system
     ]
 
 
-def _row(cell: Cell, other: Cell | None, resampler: Resampler) -> RetrievalRow:
+def retrievals(
+    cells: Sequence[Cell], resampler: Resampler, models: Mapping[str, str] | None = None
+) -> list[RetrievalRow]:
+    """Return a row for every cell of every retrieval system, beside each system that reads the whole stream.
+
+    `models` names the model behind a system, where that is known: a retrieval system is then compared with the direct
+    systems of the same model alone, where there are any. Cells without such a system stand alone.
+    """
+    models = models or {}
+    retrieving = [cell for cell in cells if _retrieves(cell)]
+    direct = [cell for cell in cells if cell not in retrieving and _rereads(cell)]
+    found = []
+    for cell in retrieving:
+        same = partner_key(cell.key, system="")
+        others = [other for other in direct if partner_key(other.key, system="") == same]
+        model = models.get(cell.key["system"])
+        alike = [other for other in others if model is not None and models.get(other.key["system"]) == model]
+        chosen: list[Cell | None] = [*(alike or others)]
+        for other in chosen or [None]:
+            found.append(_row(cell, other, None if other is None else other.key["system"], resampler))
+    return found
+
+
+def _retrieves(cell: Cell) -> bool:
+    """Say whether the cell is about yes-no questions, and its system told what it retrieved."""
+    return bool((cell.gold >= 0).any()) and cell.column("retrieved").null_count() < len(cell.gold)
+
+
+def _rereads(cell: Cell) -> bool:
+    """Say whether the stream was read again for each question."""
+    shared = cell.column("write_shared").drop_nulls()
+    return len(shared) > 0 and not shared.any()
+
+
+def _row(cell: Cell, other: Cell | None, direct: str | None, resampler: Resampler) -> RetrievalRow:
     shares = {name: accuracies(cell, resampler).ratios.estimate(index) for index, name in enumerate(RATIOS)}
     answer, index = cell.means["flops_read"], _per_stream(cell)
     whole = None
@@ -98,20 +97,18 @@ def _row(cell: Cell, other: Cell | None, resampler: Resampler) -> RetrievalRow:
         whole = float(other.flops[asked].mean(dtype=np.float64)) if asked.any() else None
     gain = whole - answer if whole is not None and answer is not None else None
     scored = int(cell.scored.sum())
-    key = cell.key
     return {
-        "task": key["task"],
-        "split": key["split"],
-        "subtype": key["subtype"],
-        "length": key["length"],
-        "negatives": key["negatives"],
-        "arm": key["arm"],
+        **cell.key,
+        "direct": direct,
         "n": scored,
         "episodes": len(np.unique(cell.episode[cell.scored])),
         "errors": len(cell.scored) - scored,
         "accuracy": shares["accuracy"],
         "accuracy_yes": shares["accuracy_yes"],
         "accuracy_no": shares["accuracy_no"],
+        "accuracy_direct": undefined("no system reads the whole stream of these questions")
+        if other is None
+        else accuracies(other, resampler).ratios.estimate(0),
         "hit_rate": _hit_rate(cell, resampler),
         "flops_answer": answer,
         "flops_index": index,

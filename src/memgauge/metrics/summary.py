@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from memgauge.metrics.document import SCHEMA, Summary
 from memgauge.metrics.efficiency import ABOVE_CHANCE, efficiency
 from memgauge.metrics.forgetting import forgetting
 from memgauge.metrics.inference import LEVEL, REDRAWS, Resampler
+from memgauge.metrics.perception import markers, perception
+from memgauge.metrics.retrieval import retrievals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +35,7 @@ def summarise(
     seed: int = 0,
     target: float = ABOVE_CHANCE,
     budgets: Sequence[int] | None = None,
+    models: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Return every metric of a responses table as the document of `memgauge report --json`.
@@ -48,6 +51,8 @@ def summarise(
     budgets
         FLOPs budgets of capacity and of the coverage-accuracy curves. By default capacity is given at powers of ten
         that separate the systems, and the curves without limit.
+    models
+        The model behind each system, where known: retrieval is compared with reading everything by the same model.
     progress
         Advanced once for each cell.
 
@@ -76,6 +81,9 @@ def summarise(
         "efficiency": [],
         "compression": [],
         "calibration": calibrations(cells, resampler),
+        "perception": perception(cells, resampler),
+        "markers": markers(cells, resampler),
+        "retrieval": retrievals(cells, resampler, models),
         "confidence": [],
         "forgetting": [],
         "comparisons": [],

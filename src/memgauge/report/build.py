@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError
-from memgauge.metrics.document import Summary
+from memgauge.metrics.document import Markers, Summary
 from memgauge.progress import Progress
 from memgauge.report.text import plain, short, storable
 from memgauge.responses import SCORED, load_responses, read_run_json
@@ -24,6 +24,9 @@ QUESTION = (*CELL, "variant", "episode", "query")
 class Report(Summary):
     """What `memgauge report --json` prints: the metrics (see `memgauge.metrics.document`) and their provenance."""
 
+    systems: dict[str, dict[str, Any]]
+    """What `run.json` keeps of what systems say about themselves (model, context, how it retrieves), by their names in
+    this document; only of systems that say something."""
     runs: list[dict[str, Any]]
     """The `run.json` of each run, and the `folder` that it was read from; only the latter where there is none."""
     warnings: list[str]
@@ -89,10 +92,19 @@ def build_report(
     if target is not None:
         options["target"] = target
     cells = pooled.select(CELL).n_unique() if pooled.height else 0
+    known = set(pooled["system"].unique().to_list())
+    systems = {
+        name: facts
+        for record, label in zip(records, labels, strict=True)
+        for name, facts in _named_facts(record, label)
+        if name in known
+    }
     with Progress("cells", cells if show_progress else None) as bar:
-        summary = summarise(pooled, progress=bar if show_progress else None, **options)
-    warnings += [*_run_warnings(records), *_row_warnings(pooled)]
-    document: Report = {**summary, "runs": records, "warnings": [plain(text) for text in warnings]}
+        models = {name: facts["model"] for name, facts in systems.items() if isinstance(facts.get("model"), str)}
+        summary = summarise(pooled, models=models, progress=bar if show_progress else None, **options)
+    warnings += [*_run_warnings(records), *_row_warnings(pooled), *_context_warnings(pooled, systems)]
+    warnings += _marker_warnings(summary["markers"])
+    document: Report = {**summary, "systems": systems, "runs": records, "warnings": [plain(text) for text in warnings]}
     return document
 
 
@@ -232,6 +244,57 @@ def _row_warnings(rows: pl.DataFrame) -> Iterable[str]:
         yield (
             f"{small.height:,} of {cells.height:,} cells have fewer than {FEW_EPISODES} episodes (the smallest "
             f"{least!s}): their intervals are wide, and may be too narrow all the same."
+        )
+
+
+def _marker_warnings(checks: Sequence[Markers]) -> Iterable[str]:
+    """Say whose yes and no markers look swapped, and under which arms."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in checks:
+        if row["note"] is not None:
+            found.setdefault((row["system"], row["task"], row["note"]), []).append(row["arm"])
+    for (name, task, note), arms in found.items():
+        asked = list(dict.fromkeys(arms))
+        yield f"{name}, {task}, arm{'' if len(asked) == 1 else 's'} {', '.join(asked)}: {note}."
+
+
+def _named_facts(record: Mapping[str, Any], label: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Yield the facts of each system of a run under both names that it may have in the report."""
+    systems = record.get("systems")
+    for system in systems if isinstance(systems, list) else ():
+        facts = system.get("facts") if isinstance(system, dict) else None
+        if isinstance(facts, dict):
+            yield str(system.get("name")), facts
+            yield f"{system.get('name')} @ {label}", facts
+
+
+def _context_warnings(rows: pl.DataFrame, systems: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    """Say where a model was asked about more than the context that it was trained on.
+
+    The server's own count of tokens decides where it gives one; else the paper's, which is less than what is read.
+    """
+    import polars as pl
+
+    sizes = (
+        rows.group_by("system", "task", "length")
+        .agg((pl.col("tokens_in") + pl.col("tokens_out").fill_null(0)).max().alias("tokens"))
+        .sort("system", "task", "length")
+    )
+    for name, task, length, tokens in sizes.iter_rows():
+        own = systems.get(name, {})
+        trained, counted = own.get("context"), own.get("prompt_tokens")
+        if type(trained) is not int:  # it came from a file, and true is no number of tokens
+            continue
+        least = counted.get(str(length)) if isinstance(counted, dict) else None
+        used = tokens if tokens is not None else least
+        if type(used) is not int or used <= trained:
+            continue
+        whose = "prompt and answer, by the server's count" if tokens is not None else "by the paper's count, at least"
+        origin = own.get("context_from")
+        known = "" if not isinstance(origin, str) else f" ({origin})" if origin != "context=" else " (as given)"
+        yield (
+            f"{name}, {task}, L = {length:,}: up to {used:,} tokens ({whose}) are beyond the {trained:,} that the "
+            f"model was trained on{known}: a loss there may be one of position, not of memory."
         )
 
 

@@ -45,6 +45,8 @@ def report_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list
         Section("Compression", [*drawn["compression"], *_each(document["compression"], tables.compression_table)]),
         Section("Forgetting", [*drawn["forgetting"], *_each(document["forgetting"], tables.forgetting_table)]),
         Section("Calibration", _calibration(document, drawn)),
+        Section("Perception check", _perception(document)) if document["perception"] or document["markers"] else None,
+        Section("Retrieval", _retrieval(document)) if document["retrieval"] else None,
         Section("Comparisons", _comparisons(document)),
         Section("Outcomes", _outcomes(document, drawn)),
         Section("Costs", _costs(document)),
@@ -59,7 +61,7 @@ def measured(document: Row) -> str:
     """Say in one paragraph what was measured."""
     cells = document["cells"]
     if not cells:
-        return "No question was asked, so there is nothing to report."
+        return "No question was right or wrong, so there is nothing to report."
     systems = {cell["system"] for cell in cells}
     asked = sum(cell["n"] for cell in cells)
     parts = [
@@ -163,6 +165,56 @@ def _calibration(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Bl
     return blocks
 
 
+def _perception(document: Row) -> list[Block]:
+    blocks: list[Block] = [
+        Text(
+            "At L = 8 hardly any memory is needed. What a model gets wrong there it gets wrong for another reason: it "
+            "cannot read the stream, or it does not answer as asked. Its accuracy at L = 8 is the baseline; what is "
+            "lost from there on is memory (ECCBench, B.5). Abstentions count as wrong."
+        )
+    ]
+    blocks += [
+        Note(text)
+        for text in dict.fromkeys(
+            f"{named(row['system'])}: {row['note']}." for row in document["markers"] if row["note"]
+        )
+    ]
+    blocks += _arms_folded(document["perception"], lambda rows, title: [tables.perception_table(rows, title)])
+    if document["markers"]:
+        blocks.append(Fold("Are the yes and no markers swapped?", [tables.markers_table(document["markers"])]))
+    return blocks
+
+
+def _retrieval(document: Row) -> list[Block]:
+    blocks: list[Block] = [
+        Text(
+            "Beside a system that reads the whole stream for each question (ECCBench, B.7, Table 9). `per answer` "
+            "reads what was retrieved; the index is embedded once a stream, and `one query` charges all of it to one "
+            "question. After `break-even` questions a stream, index and answers together cost less than reading "
+            "everything each time. The hit rate is the share of true candidates that lie wholly in what was "
+            "retrieved: accuracy on yes-questions can hardly be higher. Scores of different embedders do not compare."
+        )
+    ]
+    how = tables.how_retrieved(document)
+
+    def both(rows: Sequence[Row], title: str) -> list[Block]:
+        return [tables.retrieval_table(rows, how, title), tables.retrieval_costs_table(rows, title)]
+
+    return blocks + _arms_folded(document["retrieval"], both)
+
+
+def _arms_folded(rows: Sequence[Row], build: Callable[[Sequence[Row], str], list[Block]]) -> list[Block]:
+    """Without a payoff first; the payoff arms folded, where the same was asked without."""
+    blocks: list[Block] = []
+    for title, members in by_protocol(rows).items():
+        plain_rows = [row for row in members if row["arm"] == "none"]
+        armed = [row for row in members if row["arm"] != "none"]
+        blocks += build(plain_rows or armed, title)
+        if plain_rows and armed:
+            blocks.append(Fold(f"{title}: under the payoff arms", build(armed, title)))
+    return blocks
+
+
 def _comparisons(document: Row) -> list[Block]:
     compared = [row for row in document["comparisons"] if row["n"]]
     if not compared:
@@ -205,6 +257,9 @@ def _outcomes(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Block
     blocks: list[Block] = [*drawn["outcomes"]]
     if document["cells"]:
         blocks.append(tables.outcome_table(document))
+        kinds = tables.abstention_table(document["cells"])
+        if kinds.rows:
+            blocks.append(Fold("Kinds of abstentions and refusals", [kinds]))
         worst = tables.worst_case_table(document)
         if worst.rows:
             blocks.append(worst)

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from memgauge.report import tables
 from memgauge.report import text as write
-from memgauge.report.charts.grouping import Group, by_protocol, widest
+from memgauge.report.charts.grouping import Group, by_protocol, groups, widest
 from memgauge.report.text import NONE, named
 
 WIDTH = 100
@@ -45,10 +45,18 @@ def print_report(document: Row, file: IO[str] | None = None) -> None:
             _PAYOFFS,
             {"": [_payoff(row) for row in rows]},
         )
+    for group in groups(document["perception"], tables.ALL)[0]:
+        _print(console, f"perception check at L = 8: {group.title}", _PERCEPTION, _by_length(group, _perception))
+    how = tables.how_retrieved(document)
+    for group in groups(document["retrieval"], tables.ALL)[0]:
+        lines = _by_length(group, lambda row: _retrieval(row, how.get(row["system"], {})))
+        _print(console, f"retrieval, beside reading all: {group.title}", _RETRIEVAL, lines, drop=True)
     for warning in document["warnings"]:
         console.print(Text(f"warning: {warning}"))
+    for note in document["notes"]:
+        console.print(Text(f"note: {note}"))
     if not document["cells"]:
-        console.print("No question was asked: there is nothing to report.")
+        console.print("No question was right or wrong: there is nothing to report.")
 
 
 def _brief(estimate: Row | None, form: Callable[[float | None, int], str] = write.percent) -> str:
@@ -63,6 +71,12 @@ def _brief(estimate: Row | None, form: Callable[[float | None, int], str] = writ
 def _each_length(group: Group, lines: Callable[[int], list[Line]]) -> Blocks:
     """One block a length, named by it."""
     return {f"L = {length:,}": lines(length) for length in group.lengths}
+
+
+def _by_length(group: Group, line: Callable[[Row], Line]) -> Blocks:
+    """One line a row, in a block for each length."""
+    ordered = sorted(group.rows, key=lambda row: str(row["split"]))
+    return _each_length(group, lambda length: [line(row) for row in ordered if row["length"] == length])
 
 
 _BANDS = ["system", "low (%)", "max: capacity", "Comp (points)", "excess", "R low/max"]
@@ -123,7 +137,7 @@ def _costs(group: Group) -> Blocks:
     return _each_length(group, lambda length: [line(cell) for cell in chosen if cell["length"] == length])
 
 
-_PAYOFFS = ["system", "R A/B (%)", "responsiveness", "C/R A/B (%)", "selectivity gap", "payoff gain"]
+_PAYOFFS = ["system", "L", "n", "R A/B (%)", "resp.", "C/R A/B (%)", "gap", "p", "payoff gain"]
 
 
 def _payoff(row: Row) -> Line:
@@ -134,11 +148,47 @@ def _payoff(row: Row) -> Line:
     ends = "" if gain["low"] is None else f" [{write.decimal(gain['low'], 2)},{write.decimal(gain['high'], 2)}]"
     return [
         named(row["system"]),
+        ",".join(f"{length}" for length in row["lengths"]),
+        write.count(row["n"]),
         both("coverage"),
         _brief(row["responsiveness"], write.points),
         both("accuracy_answered"),
-        _brief(row["gap"], write.points),
+        write.points(row["gap"]["value"]),
+        write.p_value(row["fisher_p"]),
         f"{write.decimal(gain['value'], 2)}{ends}",
+    ]
+
+
+_PERCEPTION = ["system", "split", "at 8 (%)", "at L (%)", "lost (points)"]
+
+
+def _perception(row: Row) -> Line:
+    return [
+        named(row["system"]),
+        named(row["split"]),
+        "not run" if row["short_arm"] is None else _brief(row["short"]),
+        _brief(row["accuracy"]),
+        _brief(row["drop"], write.points),
+    ]
+
+
+_RETRIEVAL = ["system", "split", "score", "C (%)", "yes/no (%)", "hits (%)", "answer", "saving",
+              "break-even", "one query"]  # fmt: skip
+
+
+def _retrieval(row: Row, how: Row) -> Line:
+    shown = how.get("score_shown")
+    return [
+        named(row["system"]),
+        named(row["split"]),
+        NONE if shown is None else "shown" if shown else "hidden",
+        write.percent(row["accuracy"]["value"]),
+        "/".join(write.percent(row[f"accuracy_{side}"]["value"], 0) for side in ("yes", "no")),
+        write.percent(row["hit_rate"]["value"], 0),
+        write.flops(row["flops_answer"]),
+        NONE if row["saving"] is None else f"{row['saving']:.1f}×",
+        tables.break_even(row).text,
+        write.flops(row["flops_one_query"]),
     ]
 
 

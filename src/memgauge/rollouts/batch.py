@@ -12,20 +12,24 @@ import hashlib
 import io
 import json
 import os
+import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError
 from memgauge.files import write_whole
 from memgauge.progress import Progress
+from memgauge.responses import write_parquet
 from memgauge.rollouts.embedders import ImageEmbedder, make_embedder
 from memgauge.rollouts.measure import FitOptions, PoseOptions, measure
-from memgauge.rollouts.pose_files import find_sidecar
+from memgauge.rollouts.pose_files import find_sidecar, track_files
+from memgauge.rollouts.responses import revisit_rows
 from memgauge.rollouts.revisits import RevisitOptions
 from memgauge.rollouts.siblings import SiblingObservers, sibling_scores
 from memgauge.rollouts.video import find_videos
@@ -92,9 +96,8 @@ def plan(paths: Sequence[Path], poses: Path | None = None) -> list[Job]:
             case = Path(*inner.parts[1:]) if nested else inner
             track = find_sidecar(video) if poses is None else _track_in(poses, inner)
             jobs.append(Job(video, model, case.with_suffix("").as_posix(), track))
-    names = [(job.model, job.case) for job in jobs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
+    twice, count = Counter((job.model, job.case) for job in jobs).most_common(1)[0]
+    if count > 1:
         raise InputError(
             f"two videos of the model {twice[0]!r} show the case {twice[1]!r}; put them in folders of their own"
         )
@@ -119,26 +122,19 @@ def key_of(job: Job, options: MeasureOptions, embedder: str) -> str:
     settings["embedder"] = embedder
     head = {"measurement": MEASUREMENT, "model": job.model, "case": job.case, "options": settings}
     digest.update(json.dumps(head, sort_keys=True).encode())
-    for path in (job.video, job.poses, frames):
-        digest.update(b"\0absent" if path is None else b"\0present")
-        if path is not None:
-            for file in _files(path):
-                # A reader goes by the name of a track; the name of a video means nothing beyond model and case.
-                digest.update(b"" if file is job.video else file.name.encode() + b"\0")
+    tracks = () if job.poses is None else track_files(job.poses)
+    for part in ((job.video,), tracks, () if frames is None else (frames,)):
+        digest.update(b"\0part")
+        for file in part:
+            # A reader goes by the name of a track; the name of a video means nothing beyond model and case.
+            digest.update(b"" if file is job.video else file.name.encode() + b"\0")
+            try:
                 with file.open("rb") as stream:
                     while block := stream.read(1 << 20):
                         digest.update(block)
+            except OSError:
+                digest.update(b"\0unreadable")  # measuring the video says why
     return digest.hexdigest()
-
-
-def _files(path: Path) -> Iterator[Path]:
-    """Yield the files of a camera track; depth maps, which only the scene metric reads, by name and size alone."""
-    if path.is_file():
-        yield path
-        return
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and file.suffix in (".npy", ".npz", ".json", ".txt", ".bin") and "depth" not in file.name:
-            yield file
 
 
 def measure_job(job: Job, options: MeasureOptions, embedder: ImageEmbedder) -> dict[str, Any]:
@@ -166,24 +162,41 @@ def run_batch(
 ) -> list[dict[str, Any]]:
     """Measure the jobs that `folder`/results.jsonl does not hold yet, and return the records of all of them in order.
 
-    Writes results.jsonl line by line, and results.csv at the end. Records with the status "error" are measured again.
+    Writes results.jsonl line by line, and at the end results.csv and responses.parquet, which has a row a revisit
+    pair. Records with the status "error" are measured again.
     """
     embedder = options.make_embedder()
-    folder.mkdir(parents=True, exist_ok=True)
-    keys = [key_of(job, options, embedder.name) for job in jobs]
     log = folder / "results.jsonl"
-    done = {key: record for key, record in _read(log).items() if record.get("status") != "error"}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        known = _read(log)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be used for results ({error.strerror or error})") from error
+    keys = []
+    with Progress("fingerprints", len(jobs)) as bar:
+        for job in jobs:
+            keys.append(key_of(job, options, embedder.name))
+            bar.advance()
+    again = {key for key in keys if known.get(key, {}).get("status") == "error"}
+    done = {key: record for key, record in known.items() if key not in again}
+    if again:
+        write_whole(log, "".join(_line(record) for record in done.values()))
     todo = [(key, job) for key, job in zip(keys, jobs, strict=True) if key not in done]
     workers = min(workers or os.cpu_count() or 1, max(len(todo), 1))
     with log.open("a", encoding="utf-8") as file, Progress("videos", len(todo)) as bar:
         for key, record in _measured(todo, options, embedder, workers):
             done[key] = {"key": key, **record}
-            file.write(json.dumps(done[key], allow_nan=False, ensure_ascii=False) + "\n")
+            file.write(_line(done[key]))
             file.flush()
             bar.advance()
     records = [{**done[key], "video": str(job.video)} for key, job in zip(keys, jobs, strict=True)]
     write_whole(folder / "results.csv", table(records))
+    write_parquet(revisit_rows(records), folder / "responses.parquet")
     return records
+
+
+def _line(record: dict[str, Any]) -> str:
+    return json.dumps(record, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _measured(
@@ -228,8 +241,17 @@ def _begin(options: MeasureOptions, workers: int) -> None:
     global _worker
     import cv2
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     cv2.setNumThreads(max((os.cpu_count() or 1) // workers, 1))
     _worker = (options, options.make_embedder())
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: a killed batch leaves nobody waiting for work."""
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _work(job: Job) -> dict[str, Any]:

@@ -12,7 +12,6 @@ given by --weights).
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.rollouts.imported import imported
 from memgauge.rollouts.ssim import shrink
 from memgauge.rollouts.video import Image
 
@@ -66,11 +66,7 @@ def make_embedder(name: str, weights: Path | None = None) -> ImageEmbedder:
 
 
 def _imported(spec: str, weights: Path | None) -> ImageEmbedder:
-    module_name, _, name = spec.removeprefix("import:").partition(":")
-    try:
-        factory = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{spec}: {error}; expected import:package.module:Name") from error
+    factory = imported(spec)
     embedder: ImageEmbedder = factory() if weights is None else factory(weights)
     for part in ("name", "prepare", "embed"):
         if not hasattr(embedder, part):

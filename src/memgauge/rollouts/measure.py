@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memgauge.metrics.half_life import Bounds, Gate, HalfLifeResult, Method, fit_half_life, not_applicable
+from memgauge.metrics.half_life import T_REF, Bounds, Gate, HalfLifeResult, Method, fit_half_life, not_applicable
 from memgauge.rollouts.embedders import ImageEmbedder, make_embedder
 from memgauge.rollouts.fidelity import FrameFeatures, FrameObserver, Looks, unrelated_pairs
 from memgauge.rollouts.pose_files import find_sidecar, read_poses, with_frames
@@ -17,6 +17,7 @@ from memgauge.rollouts.revisits import PoseDistance, RevisitOptions, RevisitPair
 from memgauge.rollouts.track import CameraTrack, Clock, Convention, Floats, InvalidPosesError, place
 from memgauge.rollouts.video import VideoInfo, probe
 
+# How many digits the published report gives.
 _DIGITS = {"pose_distance": 6, "translation_distance": 6, "rotation_degrees": 4, "gap_seconds": 4, "excursion": 6}
 
 
@@ -44,7 +45,7 @@ class FitOptions:
     method: Method = "profile"
     permutations: int = 9999
     seed: int = 0
-    t_ref: float = 60.0
+    t_ref: float = T_REF
 
     def refuse(self, reason: str, detail: str | None) -> HalfLifeResult:
         """Return the result of a measurement that ended before the fit."""
@@ -60,14 +61,7 @@ class ScoredPair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pair as JSON-ready fields, rounded as published."""
-        digits = {
-            "pose_distance": 6,
-            "translation_distance": 6,
-            "rotation_degrees": 4,
-            "gap_seconds": 4,
-            "excursion": 6,
-        }
-        fields = {name: round(value, digits.get(name, 9)) for name, value in asdict(self.pair).items()}
+        fields = {name: round(value, _DIGITS.get(name, 9)) for name, value in asdict(self.pair).items()}
         usable = self.looks.usable
         return {
             **fields,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,16 @@ from memgauge.rollouts.track import MAXIMUM_POSES, Floats, PoseFile, intrinsic_m
 ARCHIVE_KEYS = ("poses_c2w", "poses", "data", "poses_w2c")
 FOLDER_FILES = ("poses_c2w.npy", "poses.npy", "camera_poses.npy", "poses_w2c.npy")
 _MAXIMUM_BYTES = 1 << 30
+# What numpy and zipfile raise for damaged, encrypted or oddly compressed archives and for headers that claim too much.
+_DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, MemoryError)
+COMPANIONS = ("frame_indices", "timestamps", "intrinsics")
 
 
 def load_array(path: Path, key: str | None = None) -> NDArray[Any]:
-    """Load one array of a .npy or .npz file; numbers only, never pickled objects, at most 1 GiB."""
+    """Load one array of a .npy or .npz file (`key`, else the first).
+
+    Raises `InputError` for anything but numbers, pickled objects among them, and for more than 1 GiB.
+    """
     try:
         if path.suffix == ".npz":
             with zipfile.ZipFile(path) as archive:
@@ -37,7 +44,9 @@ def load_array(path: Path, key: str | None = None) -> NDArray[Any]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     except StopIteration:
         raise InputError(f"{path}: an archive without arrays") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except KeyError:
+        raise InputError(f"{path}: no array {key!r} in it") from None
+    except _DAMAGED as error:
         raise InputError(f"{path}: not a numpy array of numbers (pickled objects are refused): {error}") from error
     if array.dtype.kind not in "fiub":
         raise InputError(f"{path}: an array of {array.dtype}, not of numbers")
@@ -79,10 +88,10 @@ def read_npy(path: Path) -> PoseFile:
     matrices = pose_matrices(load_array(path), str(path))
     convention = "w2c" if "w2c" in path.stem else "c2w"
     poses = PoseFile(matrices, "npy", str(path), "w2c" if convention == "w2c" else "c2w")
-    return with_companions(poses, path.parent, prefix=_prefix(path))
+    return with_companions(poses, path.parent, prefix=companion_prefix(path))
 
 
-def _prefix(path: Path) -> str:
+def companion_prefix(path: Path) -> str:
     """Return what companions of STEM_poses.npy start with: STEM_."""
     for ending in ("poses_c2w", "poses_w2c", "camera_poses", "poses"):
         if path.stem.endswith(ending):
@@ -111,15 +120,21 @@ def read_npz(path: Path) -> PoseFile:
         _timestamps(times, len(matrices), str(path)) if frames is None else None,
         None if intrinsics is None else intrinsic_matrices(intrinsics, len(matrices), f"{path}:intrinsics"),
     )
-    return _vipe_intrinsics(poses, path) if "inds" in keys and intrinsics is None else poses
+    return _with_vipe_intrinsics(poses, path) if "inds" in keys and intrinsics is None else poses
 
 
-def _vipe_intrinsics(poses: PoseFile, path: Path) -> PoseFile:
+def vipe_intrinsics(path: Path) -> Path | None:
+    """Return the file with the intrinsics of ViPE's pose/STEM.npz, intrinsics/STEM.npz; None where there is none."""
+    other = path.parent.parent / "intrinsics" / path.name
+    return other if path.parent.name == "pose" and other.is_file() else None
+
+
+def _with_vipe_intrinsics(poses: PoseFile, path: Path) -> PoseFile:
     """Add ViPE's intrinsics/STEM.npz, matched by its own `inds`; frames without an entry take the nearest earlier
     one.
     """
-    other = path.parent.parent / "intrinsics" / path.name
-    if path.parent.name != "pose" or not other.is_file():
+    other = vipe_intrinsics(path)
+    if other is None:
         return poses
     data, inds = load_array(other, "data"), load_array(other, "inds")
     if data.ndim != 2 or data.shape[1] < 4 or inds.shape != (len(data),) or not len(data):
@@ -145,9 +160,7 @@ def read_folder(path: Path) -> PoseFile:
 def with_companions(poses: PoseFile, folder: Path, prefix: str = "") -> PoseFile:
     """Add frame_indices.npy, timestamps.npy and intrinsics.npy of a folder; a wrong length raises `InputError`."""
     count = len(poses.matrices)
-    frames_file, times_file, intrinsics_file = (
-        folder / f"{prefix}{name}.npy" for name in ("frame_indices", "timestamps", "intrinsics")
-    )
+    frames_file, times_file, intrinsics_file = (folder / f"{prefix}{name}.npy" for name in COMPANIONS)
     frames = load_array(frames_file) if frames_file.is_file() else None
     times = load_array(times_file) if frames is None and times_file.is_file() else None
     intrinsics = load_array(intrinsics_file) if intrinsics_file.is_file() else None

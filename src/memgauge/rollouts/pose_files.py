@@ -5,7 +5,6 @@ A reader is any function from a path to a `PoseFile`. Your own: `--pose-format i
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from memgauge.errors import InputError, unknown_name
-from memgauge.rollouts.pose_arrays import FOLDER_FILES, load_array, read_folder, read_npy, read_npz
+from memgauge.rollouts.imported import imported
+from memgauge.rollouts.pose_arrays import (
+    COMPANIONS,
+    FOLDER_FILES,
+    companion_prefix,
+    load_array,
+    pose_matrices,
+    read_folder,
+    read_npy,
+    read_npz,
+    vipe_intrinsics,
+)
 from memgauge.rollouts.pose_colmap import find_images, read_colmap
 from memgauge.rollouts.pose_json import read_json
 from memgauge.rollouts.pose_text import number_rows, read_rows, read_text
@@ -42,7 +52,7 @@ def read_poses(path: Path, format: str = "auto") -> PoseFile:
     Raises `InputError` for a file that cannot be read as that format.
     """
     if format.startswith("import:"):
-        return imported_reader(format)(path)
+        return _own(imported(format)(path), format)
     if not path.exists():
         raise InputError(f"{path}: no such pose file or folder")
     if format == "auto":
@@ -78,14 +88,11 @@ def _guessed(path: Path) -> PoseReader:
     raise InputError(f"{path}: no pose format has the ending {suffix!r}; name it with --pose-format")
 
 
-def imported_reader(spec: str) -> PoseReader:
-    """Return the function that import:package.module:function names. Raises `InputError` when there is none."""
-    module_name, _, name = spec.removeprefix("import:").partition(":")
-    try:
-        reader: PoseReader = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{spec}: {error}; expected import:package.module:function") from error
-    return reader
+def _own(poses: object, spec: str) -> PoseFile:
+    """Check what a reader of one's own returned."""
+    if not isinstance(poses, PoseFile):
+        raise InputError(f"{spec}: returned {type(poses).__name__}, not a memgauge.rollouts.track.PoseFile")
+    return replace(poses, matrices=pose_matrices(np.asarray(poses.matrices), spec))
 
 
 def read_vipe(path: Path) -> PoseFile:
@@ -111,6 +118,21 @@ def find_sidecar(video: Path) -> Path | None:
         if place.exists():
             return place
     return None
+
+
+def track_files(path: Path) -> list[Path]:
+    """Return every file that reading a camera track at `path` may read, its companions among them, sorted.
+
+    Depth maps, which only the scene metric reads, are left out.
+    """
+    if path.is_dir():
+        endings = (".npy", ".npz", ".json", ".txt", ".bin")
+        files = [file for file in path.rglob("*") if file.suffix in endings and "depth" not in file.name]
+    else:
+        files = [path.with_name(f"{companion_prefix(path)}{name}.npy") for name in COMPANIONS]
+        files += [path.with_name(f"cameras{ending}") for ending in (".bin", ".txt")]
+        files += [path, vipe_intrinsics(path) or path]
+    return sorted({file for file in files if file.is_file()})
 
 
 def with_frames(poses: PoseFile, *, frames: Path | None = None, step: int | None = None) -> PoseFile:

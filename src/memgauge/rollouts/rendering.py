@@ -1,8 +1,9 @@
 """Rendering recovery: do light and colour come back with the view?
 
 Mean CIELAB values of each frame; a pair scores exp(-dL / 6) for light and exp(-dC / 8) for colour (distance in a, b).
-The published metric has a third part, a Gram distance of VGG features, which needs weights that are not here: the
-score is the mean of the two, and says which parts it has, since scores with other parts cannot be compared.
+Public code has a third part, exp(-g / 0.002) of a Gram distance of VGG features, whose network and layers no text
+names: it is not computed here. The score is the mean of the two and says so, since scores with other parts cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from memgauge.rollouts.video import Image
 LIGHT_SCALE = 6.0
 COLOUR_SCALE = 8.0
 PARTS = ("light", "colour")
+NOT_COMPUTED = "texture (VGG Gram distance) is not computed: the mean of light and colour"
 
 
 class MeanColours:

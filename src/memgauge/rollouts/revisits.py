@@ -22,6 +22,7 @@ _BLOCK = 14_000  # pose distances held at once
 _SLACK = 1e-9  # the bars are inclusive, also for distances that miss them by rounding
 _NEAR_TIE = 1e-6  # distances by inner products are no more exact than this near zero
 _DEGENERATE = 1e-6
+_LARGEST = 1e50  # of an option: squares stay within double precision
 _JITTER_TURN = 1.3  # white jitter turns back: second differences are about 1.7 times as long as first ones
 _JITTER_REACH = 6.0  # and reaches only a few steps from where it began
 
@@ -40,11 +41,11 @@ class RevisitOptions:
 
     def __post_init__(self) -> None:
         for name in ("max_distance", "min_gap", "departure_factor", "excursion_factor"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+            if not 0 < getattr(self, name) <= _LARGEST:
                 raise InputError(f"{name} must be a positive number, got {getattr(self, name)}")
-        if not (math.isfinite(self.rotation_weight) and self.rotation_weight >= 0):
+        if not 0 <= self.rotation_weight <= _LARGEST:
             raise InputError(f"rotation_weight must be zero or more, got {self.rotation_weight}")
-        if self.scale is not None and not (math.isfinite(self.scale) and self.scale > 0):
+        if self.scale is not None and not 1 / _LARGEST <= self.scale <= _LARGEST:
             raise InputError(f"scale must be a positive number, got {self.scale}")
         if self.max_pairs < 0:
             raise InputError(f"max_pairs must be zero (all) or more, got {self.max_pairs}")

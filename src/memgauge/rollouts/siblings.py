@@ -10,7 +10,7 @@ import numpy as np
 from memgauge.rollouts.closure import LEAST_MATCHES, Keypoints, closure
 from memgauge.rollouts.fidelity import FrameObserver
 from memgauge.rollouts.measure import Rollout
-from memgauge.rollouts.rendering import PARTS, MeanColours
+from memgauge.rollouts.rendering import NOT_COMPUTED, PARTS, MeanColours
 from memgauge.rollouts.scene import SceneScore, depth_folder, scene_f1
 
 
@@ -61,7 +61,14 @@ def sibling_scores(rollout: Rollout, seen: SiblingObservers) -> dict[str, dict[s
         scores["geometric_closure"] = _closure(rollout, seen.keypoints)
         parts = [seen.colours.score(s.pair.first_frame, s.pair.revisit_frame) for s in rollout.pairs]
         means = {name: float(np.mean([part[name] for part in parts])) for name in ("score", *PARTS)}
-        scores["rendering_recovery"] = {**_scored(means["score"]), **means, "parts": list(PARTS), "pairs": len(parts)}
+        scores["rendering_recovery"] = {
+            **_scored(means["score"]),
+            **means,
+            "texture": None,
+            "parts": list(PARTS),
+            "note": NOT_COMPUTED,
+            "pairs": len(parts),
+        }
     scores["scene_f1"] = _scene(rollout)
     return scores
 

@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 
 MAXIMUM_POSES = 1_000_000
 _ROTATION_TOLERANCE = 0.02
+_FARTHEST = 1e50  # camera centres beyond this have squares that leave double precision
 _SPARE_FRAMES = 0.05  # a track may lack this share of the frames (the tail that a tracker drops) and still count from 0
 
 
@@ -85,8 +86,8 @@ class Clock:
 def place(poses: PoseFile, clock: Clock, convention: Convention | None = None) -> CameraTrack:
     """Return the poses as a camera-to-world track on the frames of a video.
 
-    Raises `InvalidPosesError` for non-finite numbers, matrices whose rotation part is none, repeated frames, fewer
-    than two poses, or far fewer poses than frames with nothing that says which frames they belong to.
+    Raises `InvalidPosesError` for non-finite or huge numbers, matrices whose rotation part is none, repeated frames,
+    fewer than two poses, or far fewer poses than frames with nothing that says which frames they belong to.
     """
     matrices = poses.matrices
     bad = ~np.isfinite(matrices).all(axis=(1, 2))
@@ -104,6 +105,9 @@ def place(poses: PoseFile, clock: Clock, convention: Convention | None = None) -
         centre = -np.einsum("nij,nj->ni", rotation, centre)
     if poses.opengl:
         rotation = rotation * np.array([1.0, -1.0, -1.0])
+    far = np.abs(centre).max(axis=1) > _FARTHEST
+    if far.any():
+        raise InvalidPosesError(f"{poses.source}: the camera of pose {int(far.argmax())} is out of reach (beyond 1e50)")
     frames, warnings = _native_frames(poses, clock)
     order = np.argsort(frames, kind="stable") if poses.times is None else _one_a_frame(frames, poses.times, clock.fps)
     frames = frames[order]
@@ -153,7 +157,7 @@ def _orthonormal(rotation: Floats, source: str) -> Floats:
 def _native_frames(poses: PoseFile, clock: Clock) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     count = len(poses.matrices)
     if poses.frames is not None:
-        return poses.frames.astype(np.int64), ()
+        return poses.frames.astype(np.int64), _counted_images(poses.frames, clock)
     if poses.times is not None:
         return _frames_of_times(poses, clock)
     missing = clock.frames - count
@@ -168,6 +172,17 @@ def _native_frames(poses: PoseFile, clock: Clock) -> tuple[NDArray[np.int64], tu
     elif missing < 0:
         warnings = (f"{-missing} poses lie beyond the last of {clock.frames} frames",)
     return np.arange(count, dtype=np.int64), warnings
+
+
+def _counted_images(frames: NDArray[np.int64], clock: Clock) -> tuple[str, ...]:
+    """Return a warning where frame numbers may merely count the images that were taken out of a longer video."""
+    last = int(frames.max())
+    if (np.diff(np.sort(frames)) == 1).all() and clock.frames - 1 - last > max(1, _SPARE_FRAMES * clock.frames):
+        return (
+            f"frame numbers run from {int(frames.min())} to {last} without a break, but the video has {clock.frames} "
+            "frames: if the poses are those of every K-th frame, give --pose-step K",
+        )
+    return ()
 
 
 def _one_a_frame(frames: NDArray[np.int64], times: Floats, fps: float) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from memgauge.streams.make import LAW_DATE
 
-_CONTEXT: dict[str, Any] = {
+CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
@@ -110,7 +110,7 @@ def croissant(version: str, files: dict[str, dict[str, Any]], *, made: bool) -> 
         **_RAI_MADE,
     }
     return {
-        "@context": _CONTEXT,
+        "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": "memgauge-streams",
         "description": "Streams of symbols from a 16-letter alphabet in entropy bands, each with queries that ask "

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError, unknown_name
-from memgauge.systems.spec import Spec, canonical_spec, constructor_parameters, convert_parameters, parse_spec
+from memgauge.systems.spec import (
+    Spec,
+    canonical_spec,
+    constructor_parameters,
+    convert_parameters,
+    parse_spec,
+    without_secrets,
+)
 
 GROUP = "memgauge.systems"
 _KNOWN = "memgauge.systems.known"
@@ -47,11 +54,22 @@ def make_system(spec: str) -> Any:
     """Make the system that `spec` names (see `memgauge.systems.spec`).
 
     Raises `InputError` for an unknown name or parameter (with the nearest ones), a value of the wrong type or out of
-    range, an import that fails, and an object with neither `start` nor `read_batch`.
+    range, an import that fails, and an object with neither `start` nor `read_batch`; a key that somebody put into the
+    spec is not repeated in it.
 
     >>> make_system("window:bits=1024").name
     'window:bits=1024'
     """
+    try:
+        return _make(spec)
+    except InputError as error:
+        said = without_secrets(str(error))
+        if said == str(error):
+            raise
+        raise InputError(said) from None
+
+
+def _make(spec: str) -> Any:
     parsed = parse_spec(spec)
     make = _resolve(parsed)
     if not callable(make):

@@ -22,7 +22,24 @@ from memgauge.errors import InputError, unknown_name
 
 MAX_SPEC = 4096
 """The longest spec that is read, in characters."""
+_SECRETS = (
+    (re.compile(r"(?<=//)[^\s,'\"]*(?=@)"), "***"),  # user name and password of an address
+    (re.compile(r"(?<=[?&])([\w.-]*)=[^\s,&'\"]+"), r"\1=***"),  # the query of an address
+    (re.compile(r"(?i)\b(\w*(?:key|token|secret|password))=[^\s,]+"), r"\1=***"),
+    (re.compile(r"\b(?:sk|hf|gsk|xai|key)[-_][\w-]{8,}"), "***"),  # as the keys of large services look
+)
 _TEXTS: dict[object, str] = {bool: "true or false", int: "a whole number", float: "a number", type(None): "none"}
+
+
+def without_secrets(text: str) -> str:
+    """Return a text about a spec without what may be a key that somebody put into it.
+
+    >>> without_secrets("model:name=m,base_url=http://me:hidden@host/v1,api_key=hidden: unknown parameter")
+    'model:name=m,base_url=http://***@host/v1,api_key=***: unknown parameter'
+    """
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memgauge.grading.typed.cues import explicit_ends, question_words, revisions, sentences, stem
@@ -96,13 +96,30 @@ def _wanted(reference: str) -> _Wanted:
 def read_free(prepared: Prepared, question: str, reference: str, old_answer: str | None = None) -> Reading:
     """Read whether a text's committed answer is the reference, in other words at most in small things.
 
-    A reference that is a date, an amount, or yes or no is read as such.
+    A reference that is a date, an amount, or yes or no is read as such. That, a refusal, and an answer that is nothing
+    but the reference are sure; whether other words mean the same is not.
     """
     typed = _typed(prepared, question, reference)
     if typed is not None:
         return typed
-    low = prepared.low
     wanted = _wanted(reference)
+    found = _read_words(prepared, question, reference, wanted, old_answer)
+    if found.state == "refused" or (found.correct and _nothing_else(prepared.low, wanted)):
+        return found
+    return replace(found, sure=False)
+
+
+def _nothing_else(low: str, wanted: _Wanted) -> bool:
+    """Say whether a text is the reference and nothing more, but for articles, case and punctuation."""
+    if not wanted.words:
+        return True
+    if len(low) > 2 * sum(map(len, wanted.words)) + 40:
+        return False
+    return tuple(word for word, _, _ in tokens(low) if word not in ("a", "an", "the")) == wanted.words
+
+
+def _read_words(prepared: Prepared, question: str, reference: str, wanted: _Wanted, old_answer: str | None) -> Reading:
+    low = prepared.low
     if not wanted.words:
         exact = prepared.text.strip() == reference.strip()
         return Reading("committed", exact, "the same text") if exact else nothing("no words to compare")

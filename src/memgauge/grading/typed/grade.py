@@ -18,11 +18,12 @@ from memgauge.grading.typed.quantity import read_quantity
 from memgauge.grading.typed.reading import Reading
 from memgauge.grading.typed.yesno import read_yes_no
 
-_NO_ANSWER = {
+NO_ANSWER = {
     "unfinished": "an unfinished reasoning block commits to nothing",
     "too_long": "more than 500 words commit to nothing",
     "degenerate": "degenerate repetition commits to nothing",
 }
+"""The rules by which a whole output commits to nothing, by its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class TypedGrade:
     refused_kind: RefusedKind | None = None
     by_rule: bool = True
     """False where this is only a first reading, and a judge decides."""
+    sure: bool = True
+    """False where the words of this one answer need a judge (see `Reading.sure`)."""
 
 
 def grade_typed(
@@ -92,7 +95,7 @@ def grade_typed(
             else AbstainKind.FORMAT
         )
         return TypedGrade(
-            subtype, Outcome.ABSTAINED, False, _NO_ANSWER[prepared.status], mode, abstain_kind=kind_, by_rule=by_rule
+            subtype, Outcome.ABSTAINED, False, NO_ANSWER[prepared.status], mode, abstain_kind=kind_, by_rule=by_rule
         )
     reading = _read(prepared, subtype, question, reference, old_answer)
     span = None if reading.span is None else prepared.raw_span(*_trimmed(prepared.text, reading.span))
@@ -106,6 +109,7 @@ def grade_typed(
         span,
         _kind(reading),
         by_rule=by_rule,
+        sure=reading.sure,
     )
 
 

@@ -107,16 +107,11 @@ def prepare(raw: str, mode: Mode = "strict", finish_reason: str | None = None) -
     """
     if finish_reason == "content_filter":
         return Prepared("filtered")
-    spans = visible_spans(raw)
-    begin, end = spans[-1] if spans else (0, 0)
-    if len(spans) > 1:
-        # The answer is what stands after the last block; only where nothing does, what stood before it. A block that
-        # was never closed is no answer, and does not take away the one before it.
-        begin, end = next(((a, b) for a, b in reversed(spans) if _has_content(raw, a, b)), (begin, end))
-    if not spans or not _has_content(raw, begin, end):
+    found = answer_span(raw, mode)
+    if found is None:
+        spans = visible_spans(raw)
         return Prepared("unfinished" if len(raw) > (spans[-1][1] if spans else 0) and raw.strip() else "empty")
-    if mode == "official" and end - begin > TAIL_FROM:
-        begin = end - int((end - begin) * TAIL_SHARE)
+    begin, end = found
     if _words(raw, begin, end) > WORD_LIMIT:
         return Prepared("too_long")
     prepared = _clean(raw, begin, end)
@@ -127,6 +122,28 @@ def prepare(raw: str, mode: Mode = "strict", finish_reason: str | None = None) -
     if mode == "strict" and _loops(prepared.text):
         return Prepared("degenerate")
     return prepared
+
+
+def answer_span(raw: str, mode: Mode = "strict") -> Span | None:
+    """Return where the answer proper stands in a raw text, without reasoning; None where nothing does.
+
+    In official mode only the last 30 % of what is longer than 6,000 characters.
+
+    >>> said = "<think>4?</think> 3"
+    >>> said[slice(*answer_span(said))]
+    ' 3'
+    """
+    spans = visible_spans(raw)
+    begin, end = spans[-1] if spans else (0, 0)
+    if len(spans) > 1:
+        # The answer is what stands after the last block; only where nothing does, what stood before it. A block that
+        # was never closed is no answer, and does not take away the one before it.
+        begin, end = next(((a, b) for a, b in reversed(spans) if _has_content(raw, a, b)), (begin, end))
+    if not spans or not _has_content(raw, begin, end):
+        return None
+    if mode == "official" and end - begin > TAIL_FROM:
+        begin = end - int((end - begin) * TAIL_SHARE)
+    return begin, end
 
 
 def _has_content(raw: str, begin: int, end: int) -> bool:

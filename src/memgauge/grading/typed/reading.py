@@ -21,6 +21,8 @@ class Reading:
     rule: str
     span: Span | None = None
     """Where the committed answer stands in the prepared text."""
+    sure: bool = True
+    """False where words were compared that can be said in other words: a first reading, on which a judge decides."""
 
 
 def nothing(rule: str, span: Span | None = None) -> Reading:

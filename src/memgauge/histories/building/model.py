@@ -99,6 +99,8 @@ class Blueprint:
     visual_need: VisualNeed
     gold: Mapping[str, Any] = field(default_factory=dict)
     """Structured truth of the answer (tuple of sessions, cents, date), JSON values, for the sidecar."""
+    ask: Mapping[str, Any] = field(default_factory=dict)
+    """What the question asks, structured (object, relation, names), JSON values: all that the solver needs of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from memgauge.report.page import Block, Chart, Text
 from memgauge.report.text import named
 from memgauge.responses import OUTCOMES
 
-OUTCOME_COLOURS = ("#9ecae1", "#bdbdbd", "#e69f00", "#cc79a7", "#d55e00", "#4d4d4d")
+OUTCOME_COLOURS = ("#9ecae1", "#bdbdbd", "#e69f00", "#cc79a7", "#d55e00", "#4d4d4d", "#f0e442")
 
 
 def outcome_charts(document: Mapping[str, Any], labels: Labels) -> Sequence[Block]:

@@ -27,6 +27,7 @@ def payoff_table(rows: Sequence[Row], caption: str = "") -> Table:
                 proportion(row["coverage_a"]),
                 proportion(row["coverage_b"]),
                 gain(row["responsiveness"]),
+                *(_declined(row[f"abstained_{arm}"]) for arm in "ab"),
                 proportion(row["accuracy_answered_a"]),
                 proportion(row["accuracy_answered_b"]),
                 gain(row["gap"]),
@@ -37,10 +38,17 @@ def payoff_table(rows: Sequence[Row], caption: str = "") -> Table:
                 level(row["payoff_gain"]),
             ]
         )
-    columns = ["system", "splits", "L", "n", "coverage A (%)", "coverage B (%)", "responsive-ness", "C/R A (%)",
+    columns = ["system", "splits", "L", "n", "coverage A (%)", "coverage B (%)", "responsive-ness",
+               "declined A: explicit / format / overflow", "declined B: explicit / format / overflow", "C/R A (%)",
                "C/R B (%)", "gap (points)", "p (Fisher)", "p (streams)", "B's payoff, told A", "B's payoff, told B",
                "gain when told"]  # fmt: skip
     return compact(Table(columns, lines, caption=caption, headings=2))
+
+
+def _declined(kinds: Row) -> Cell:
+    """The declined questions by the three ways to abstain (ECCBench, B.8)."""
+    counts = [kinds.get(kind, 0) for kind in ("explicit", "format", "overflow")]
+    return Cell(" / ".join(f"{count:,}" for count in counts), sort=sum(counts))
 
 
 def confidence_table(group: Group) -> Table:

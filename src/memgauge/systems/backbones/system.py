@@ -16,6 +16,7 @@ from memgauge.streams.queries import LARGEST
 from memgauge.streams.words import ALPHABET
 from memgauge.system import BatchAnswers, SymbolBatch
 from memgauge.systems.backbones import need_torch
+from memgauge.systems.backbones.shipped import shipped_folder
 
 AT_ONCE = 1 << 16
 """At most so many symbols are prefilled at once, whatever the lengths."""
@@ -32,18 +33,26 @@ class BackboneSystem:
     description: ClassVar[str] = "a backbone trained by `memgauge backbones train`"
     version: ClassVar[str] = "1"
 
-    path: str = field(metadata={"help": "folder of a checkpoint"})
+    path: str = field(default="", metadata={"help": "folder of a checkpoint"})
+    shipped: str = field(default="", metadata={"help": "instead of path: a checkpoint that ships, such as conv-64"})
     device: str = field(default="cpu", metadata={"help": "cpu, cuda or auto"})
 
     def __post_init__(self) -> None:
         if self.device not in ("cpu", "cuda", "auto"):
             raise InputError(f"backbone: device is {self.device!r}; choose cpu, cuda or auto")
+        if bool(self.path) == bool(self.shipped):
+            raise InputError("backbone: give path=FOLDER of a checkpoint, or shipped=NAME of one that ships")
         need_torch()
         import torch
 
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError("backbone: device is cuda, and torch finds no CUDA device")
         _ = self._loaded  # what is wrong with the folder is said at once
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the checkpoint is."""
+        return shipped_folder(self.shipped) if self.shipped else Path(self.path)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -53,11 +62,13 @@ class BackboneSystem:
         from memgauge.systems.backbones.checkpoint import load_backbone
 
         device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        return load_backbone(Path(self.path), device)
+        return load_backbone(self.folder, device)
 
     @property
     def name(self) -> str:
         """Backbone, width, and the folder's name."""
+        if self.shipped:
+            return f"backbone:{self.shipped}"
         config = self._loaded[1].model
         return f"backbone:{config.backbone}-{config.width} ({Path(self.path).resolve().name})"
 
@@ -66,7 +77,7 @@ class BackboneSystem:
         """What the answers depend on: the weights."""
         from memgauge.systems.backbones.checkpoint import weights_hash
 
-        return f"backbone:sha256={weights_hash(Path(self.path))}"
+        return f"backbone:sha256={weights_hash(self.folder)}"
 
     def read_batch(self, batch: SymbolBatch) -> BatchAnswers:
         """Prefill the streams and answer their questions. Raises `InputError` for candidates of over 6 symbols."""

@@ -130,11 +130,13 @@ class AlwaysNo(StatelessSystem):
 
 @dataclass(frozen=True)
 class AlwaysAbstain(StatelessSystem):
-    """Never answers, payoff or not; an abstention counts as wrong."""
+    """Never answers, payoff or not; an abstention counts as wrong (about a conversation without the answer, as right)."""
 
     kind: ClassVar[str] = "always-abstain"
     description: ClassVar[str] = "never answers"
     abstains: ClassVar[bool] = True
+    conversations: ClassVar[bool] = True
+    """It reads sessions too: to decline needs no symbols."""
 
     def decide(self, seeds: WordArray, gold: BoolArray | None) -> BoolArray:
         """Return no, which is withheld."""

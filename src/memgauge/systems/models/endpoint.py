@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -102,6 +103,11 @@ class Endpoint:
         max_inflight: int = 512 * 2**20,
     ) -> None:
         self.base_url = _checked_url(base_url)
+        if key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key_env):
+            raise InputError(
+                "api_key_env is no name of an environment variable: it names the one that holds the key, and does not "
+                "hold the key itself"
+            )
         self.key_env = key_env
         self.patience = patience or Patience()
         self.spending = spending or Spending()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,6 +24,8 @@ class Priced:
     """Vision, connector and prefill."""
     read: Callable[[Fraction], int]
     """Decode, by the answer tokens up to the commitment."""
+    prompt_tokens: int
+    """What was counted as read: N of ECCBench, B.3, or what the server reports."""
 
 
 class Pricer:
@@ -70,7 +72,7 @@ class Pricer:
                 return None
             n = tokens_in
             write = cost.F_vision + cost.F_connector + whole(language.prefill(n))
-        return Priced(write, lambda answer_tokens: whole(language.decode(n, answer_tokens)))
+        return Priced(write, lambda answer_tokens: whole(language.decode(n, answer_tokens)), n)
 
 
 def pricer_of(source: str | None, tokens: PromptTokens) -> Pricer | None:
@@ -80,3 +82,21 @@ def pricer_of(source: str | None, tokens: PromptTokens) -> Pricer | None:
             raise InputError("prompt_tokens=server says how an answer is priced: give price= as well")
         return None
     return Pricer(load_price(source), tokens)
+
+
+CANDIDATE_FRAMES = 6
+"""Frames of the longest candidate clip."""
+
+
+def prompt_tokens_by_length(price: VlmPrice | None, lengths: Sequence[int], frame: Frame | None) -> dict[str, int]:
+    """Return the prompt tokens of a stream of each length by the paper's counting; empty where they are not known.
+
+    A text is one token a symbol, whoever reads it; a server counts more. Keys are texts, as JSON has them.
+    """
+    if frame is None:
+        return {str(length): length for length in lengths}
+    if price is None or price.front_end is None:
+        return {}
+    pricer = Pricer(price)
+    found = {length: pricer.answer(length, frame=frame, option_frames=CANDIDATE_FRAMES) for length in lengths}
+    return {str(length): priced.prompt_tokens for length, priced in found.items() if priced is not None}

@@ -166,6 +166,17 @@ def _media(kind: str, mime: str, data: bytes) -> bytes:
     )
 
 
+def encoded_picture(mime: str, data: bytes) -> bytes:
+    """Return a picture as an encoded content part."""
+    return _media("image_url", mime, data)
+
+
+def media_bytes(body: Body) -> int:
+    """Return how many bytes of a request are pictures or videos, as they are sent."""
+    starts = (b'{"type":"image_url"', b'{"type":"video_url"')
+    return sum(len(segment.data) for segment in body.segments if segment.data.startswith(starts))
+
+
 def _text(text: str) -> bytes:
     return dumps({"type": "text", "text": text})
 

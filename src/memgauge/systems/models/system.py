@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from memgauge.costs import parse_frame
-from memgauge.episode import Observation, Question
+from memgauge.costs.vision import Frame
+from memgauge.episode import Episode, Observation, Question
 from memgauge.errors import InputError, RunStoppedError
 from memgauge.prompts import ecc_prompt
 from memgauge.system import Answer
 from memgauge.systems.models.bodies import Body
 from memgauge.systems.models.confidence import ALTERNATIVES, OptionConfidence
+from memgauge.systems.models.conversing import ask_about, budget_of, forecast_about, is_conversation
 from memgauge.systems.models.endpoint import Endpoint
+from memgauge.systems.models.extra import extra_fields
 from memgauge.systems.models.faults import Refused
-from memgauge.systems.models.pricing import Priced, PromptTokens, pricer_of
+from memgauge.systems.models.forecast import Forecast, forecast_of, questions_of
+from memgauge.systems.models.pricing import Priced, Pricer, PromptTokens, pricer_of, prompt_tokens_by_length
 from memgauge.systems.models.replies import Reply, read_chat
 from memgauge.systems.models.retrying import Patience
 from memgauge.systems.models.shown import Builder, Delivery, Style, dumps, stream_of
@@ -29,8 +31,8 @@ from memgauge.systems.spec import format_spec
 Thinking = Literal["on", "off", "minimal", "low", "medium", "high"]
 FORMAT = 1
 """Raised whenever requests are put together differently."""
-RESERVED = frozenset({"messages", "model", "stream", "n"})
-MAX_EXTRA = 1_000_000
+MAX_TOKENS = 8192
+"""Answer budget of ECCBench (B.8)."""
 
 
 def parameter(text: str, *, answers: bool = True) -> dict[str, Any]:
@@ -66,7 +68,16 @@ class ModelSystem:
     prompt_tokens: PromptTokens = field(
         default="paper", metadata=parameter("prompt tokens that are priced: the paper's rule, or the server's report")
     )
-    max_tokens: int = field(default=8192, metadata=parameter("answer budget in tokens"))
+    context: int | None = field(
+        default=None,
+        metadata=parameter("tokens of context that it was trained on; those of its price by default", answers=False),
+    )
+    max_tokens: int | None = field(
+        default=None,
+        metadata=parameter(
+            "answer budget in tokens; 8192 by default, about conversations 2048, and 16384 for a model that thinks"
+        ),
+    )
     token_field: Literal["max_tokens", "max_completion_tokens"] = field(
         default="max_tokens", metadata=parameter("the request field that carries the answer budget")
     )
@@ -107,7 +118,7 @@ class ModelSystem:
         self.model = self.name
         """The model's name at the server; `name` is from here on the name in tables."""
         self._check()
-        self._extra = _extra_fields(self.extra_body)
+        self._extra = extra_fields(self.extra_body)
         self._pricer = pricer_of(self.price, self.prompt_tokens)
         self._style = Style(self.images, None if self.frame is None else parse_frame(self.frame))
         self._spending = Spending(self.max_requests, self.max_total_tokens)
@@ -121,6 +132,7 @@ class ModelSystem:
             raise InputError("name is empty: give the model's name at the server")
         for name, least in (
             ("max_tokens", 1),
+            ("context", 1),
             ("retries", 0),
             ("concurrency", 1),
             ("max_inflight_mb", 1),
@@ -146,6 +158,30 @@ class ModelSystem:
         self._spending.max_requests, self._spending.max_tokens = self.max_requests, self.max_total_tokens
         for endpoint in self._endpoints():
             endpoint.max_inflight = self.max_inflight_mb * 2**20
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the model is asked."""
+        return self._endpoint
+
+    @property
+    def spending(self) -> Spending:
+        """What has been spent on it, and may be."""
+        return self._spending
+
+    @property
+    def pricer(self) -> Pricer | None:
+        """What prices its answers, where it has a price."""
+        return self._pricer
+
+    @property
+    def frame_size(self) -> Frame | None:
+        """The size that pictures are resized to; None leaves them as they are."""
+        return self._style.frame
+
+    def refused(self, refusal: Refused) -> None:
+        """Keep what the server said when it refused, for the notes of the run."""
+        self._said.setdefault(refusal.kind, refusal.said)
 
     def _endpoints(self) -> list[Endpoint]:
         return [self._endpoint]
@@ -202,13 +238,46 @@ class ModelSystem:
             f"the server refused questions as {kind}; the first time it said: {s}" for kind, s in self._said.items()
         ]
 
+    def facts(self, kind: str, lengths: Sequence[int], frame: Frame | None) -> dict[str, Any]:
+        """Return what a report may want to know when the system itself is gone; it is kept in `run.json`.
+
+        `kind` is that of the observations, `frame` the size of the frames as the task makes them (None for text).
+        """
+        price = None if self._pricer is None else self._pricer.price
+        context = price.context if self.context is None and price is not None else self.context
+        shown = None if frame is None else self._style.frame or frame
+        return {
+            "model": self.model,
+            "context": context,
+            "context_from": None if context is None else "context=" if price is None or self.context else price.name,
+            "prompt_tokens": prompt_tokens_by_length(price, lengths, shown),
+        }
+
+    def forecast(self, episode: Episode, arms: Sequence[str]) -> Forecast:
+        """Say what asking all questions of the episode takes, from the requests themselves; nothing is sent.
+
+        Raises `InputError` for an episode that the model cannot be shown, or cannot be priced on.
+        """
+        questions = list(questions_of(episode, arms))
+        if all(map(is_conversation, questions)):
+            return forecast_about(self, episode.observations, questions)
+        builder = Builder(stream_of(episode.observations), self._style)
+        asked = [(question, builder, "") for question in questions]
+        return forecast_of(asked, self._pricer, self.options)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
+    def budget(self, question: Question) -> int:
+        """Return the answer budget of a question in tokens."""
+        if self.max_tokens is not None:
+            return self.max_tokens
+        return budget_of(self.thinking) if is_conversation(question) else MAX_TOKENS
+
     def options(self, question: Question) -> dict[str, Any]:
         """Return the request fields beside the messages."""
-        fields: dict[str, Any] = {"model": self.model, self.token_field: self.max_tokens}
+        fields: dict[str, Any] = {"model": self.model, self.token_field: self.budget(question)}
         if self.temperature is not None:
             fields["temperature"] = self.temperature
             if self.temperature > 0:
@@ -247,7 +316,7 @@ class ModelSystem:
                 said = f"it reports {outcome.tokens_in} prompt tokens for a stream of {least}: it cut the request short"
                 outcome = Refused("too_long", said)
         if isinstance(outcome, Refused):
-            self._said.setdefault(outcome.kind, outcome.said)
+            self.refused(outcome)
             return Answer(refused=outcome.kind, raw=outcome.said, images_in=images, prompt_hash=body.hash), None
         answer = Answer(
             raw=outcome.raw,
@@ -300,7 +369,9 @@ class ModelMemory:
         return len(self._observations)
 
     async def aread(self, question: Question) -> Answer:
-        """Send the stream and the question."""
+        """Send the stream, or the conversation, and the question."""
+        if is_conversation(question):
+            return await ask_about(self._system, self._observations, question)
         if self._builder is None:
             try:
                 self._builder = Builder(stream_of(self._observations), self._system._style)
@@ -310,30 +381,3 @@ class ModelMemory:
         if priced is None:
             return replace(answer, rereads=True)
         return replace(answer, rereads=True, flops_write=priced.write, price=priced.read)
-
-
-def _extra_fields(text: str | None) -> dict[str, Any]:
-    """Read `extra_body`: a JSON object, or the name of a file that holds one."""
-    if text is None:
-        return {}
-    where = "extra_body"
-    if not text.lstrip().startswith("{"):
-        where = text
-        try:
-            with Path(text).open("rb") as file:
-                data = file.read(MAX_EXTRA + 1)
-        except OSError as error:
-            raise InputError(f"extra_body {text!r} is neither a JSON object nor a file: {error.strerror}") from error
-        if len(data) > MAX_EXTRA:
-            raise InputError(f"{text}: larger than {MAX_EXTRA} bytes")
-        text = data.decode("utf-8", "replace")
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise InputError(f"{where} must be a JSON object")
-    taken = RESERVED & fields.keys()
-    if taken:
-        raise InputError(f"{where} sets {', '.join(sorted(taken))}, which the request sets itself")
-    return fields

@@ -6,16 +6,19 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from memgauge.costs import VlmPrice, embedding_flops, load_price, parse_frame
-from memgauge.episode import Observation, Question
+from memgauge.costs.vision import Frame
+from memgauge.episode import Episode, Observation, Question
 from memgauge.errors import InputError, RunStoppedError
 from memgauge.system import Answer, WriteCost
 from memgauge.systems.models.endpoint import Endpoint
-from memgauge.systems.models.shown import Builder, Stream, Style, size_of, stream_of
+from memgauge.systems.models.forecast import Asked, Forecast, forecast_of, questions_of
+from memgauge.systems.models.pricing import prompt_tokens_by_length
+from memgauge.systems.models.shown import Builder, Stream, Style, size_of, stream_of, video_parts
 from memgauge.systems.models.system import ModelSystem, parameter
 from memgauge.systems.retrieval.embedders import Clip, Embedder, EndpointEmbedder, Item, Vectors, make_embedder
 from memgauge.systems.retrieval.windows import MANY, Span, best, holds, merged, windows_of
@@ -100,6 +103,61 @@ class RetrievalSystem(ModelSystem):
         """Return an empty memory."""
         return RetrievalMemory(self)
 
+    def facts(self, kind: str, lengths: Sequence[int], frame: Frame | None) -> dict[str, Any]:
+        """As for a model, with how it retrieves; the prompt is at most what the windows hold."""
+        found = super().facts(kind, lengths, frame)
+        shown = None if frame is None else self._style.frame or frame
+        price = None if self._pricer is None else self._pricer.price
+        read = {length: min(length, self.window * self.count(length)) for length in lengths}
+        tokens = prompt_tokens_by_length(price, sorted(set(read.values())), shown)
+        return found | {
+            "prompt_tokens": {str(n): tokens[str(read[n])] for n in lengths if str(read[n]) in tokens},
+            "retrieval": {
+                "embedder": self._embedder.name,
+                "window": self.window,
+                "stride": self.stride,
+                "score_shown": self.show_score,
+                "query_embed": self.query_embed,
+            },
+        }
+
+    def count(self, length: int) -> int:
+        """Return how many windows are retrieved from a stream of `length` symbols or frames."""
+        return self.top or (3 if length >= MANY else 1)
+
+    def note(self, stream: Stream, score: float) -> str:
+        """Return what the model is told about the clip that it reads."""
+        return DISCLOSURE[stream.kind] + (SCORE.format(score=score) if self.show_score else "")
+
+    def forecast(self, episode: Episode, arms: Sequence[str]) -> Forecast:
+        """As for a model, with the index; which windows are found is not known, so they are taken to be apart."""
+        stream = stream_of(episode.observations)
+        spans = windows_of(stream.length, self.window, self.stride)
+        apart = [span for i, span in enumerate(spans) if i % -(-self.window // self.stride) == 0]
+        builder = Builder(excerpt(stream, merged(apart[: self.count(stream.length)])), self._style)
+        note = self.note(stream, 0.5)
+        asked: list[Asked] = [(question, builder, note) for question in questions_of(episode, arms)]
+        found = forecast_of(asked, self._pricer, self.options)
+        costs = [self.embedding_cost(stream, end - start) for start, end in spans]
+        if self.query_embed == "counted":
+            costs += [self.query_cost(stream, question) for question, _, _ in asked]
+        index = None if None in costs else sum(cost for cost in costs if cost is not None)
+        frames = pictures = 0
+        if stream.kind == "video" and isinstance(self._embedder, EndpointEmbedder):
+            clips = [stream.frames[start:end] for start, end in spans] + [q.question.clip for q in episode.queries]
+            frames = sum(len(clip) for clip in clips)
+            first = sum(map(len, video_parts(clips[0], self._index_style)))
+            pictures = frames * first // max(1, len(clips[0]))
+        unpriced = () if index is not None else ("embedding has no price (embed_price=), so the FLOPs are not known",)
+        return replace(
+            found,
+            images=found.images + frames,
+            image_bytes=found.image_bytes + pictures,
+            request_bytes=found.request_bytes + pictures,
+            flops=None if found.flops is None or index is None else found.flops + index,
+            assumed=(*found.assumed, "retrieved windows are taken to be apart: none are merged", *unpriced),
+        )
+
     async def aclose(self) -> None:
         """Close the connections of the model and of the embedder."""
         await super().aclose()
@@ -175,10 +233,9 @@ class RetrievalMemory:
             query = await self._query(stream, question)
         except InputError as error:
             raise RunStoppedError(f"{system.name}: {error}") from error
-        count = system.top or (3 if stream.length >= MANY else 1)
-        found = best(np.stack([self._index[span] for span in spans]), query, count)
+        found = best(np.stack([self._index[span] for span in spans]), query, system.count(stream.length))
         shown = merged([spans[i] for i, _ in found])
-        note = DISCLOSURE[stream.kind] + (SCORE.format(score=found[0][1]) if system.show_score else "")
+        note = system.note(stream, found[0][1])
         answer, priced = await system.ask(Builder(excerpt(stream, shown), system._style), question, note)
         retrieved = [f"{spans[i][0]}:{spans[i][1]} {score:.4f}" for i, score in found]
         if len(question.candidate) and len(stream.symbols):

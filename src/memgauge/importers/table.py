@@ -1,4 +1,4 @@
-"""Importers: results made elsewhere become responses directly, without the run loop.
+"""Tables of results made elsewhere.
 
 A table (CSV, JSON lines or Parquet) needs the columns `system`, `length`, `episode`, `query`, `gold` and one of
 `answer`, `raw_output` and `outcome`; every other column of responses may be there and is kept.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from memgauge.errors import InputError, unknown_name
-from memgauge.files import write_whole
 from memgauge.grading.answers import grade_membership
-from memgauge.responses import COLUMNS, OUTCOMES, SCHEMA_VERSION, check_rows, new_row, schema, write_parquet
+from memgauge.responses import COLUMNS, OUTCOMES, SCHEMA_VERSION, check_rows, new_row, schema
 from memgauge.system import Answer
 
 if TYPE_CHECKING:
@@ -150,29 +148,3 @@ def _key(row: dict[str, Any], source: str) -> str:
     names = ("system", "task", "split", "subtype", "variant", "negatives", "length", "episode", "query", "arm")
     text = json.dumps([row[name] for name in names], ensure_ascii=False, default=str)
     return hashlib.blake2b(f"imported|{source}|{text}".encode(), digest_size=16).hexdigest()
-
-
-def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
-    """Write imported responses as a finished run folder. Raises `InputError` when the folder holds something."""
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty; give another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    record = {
-        "schema_version": SCHEMA_VERSION,
-        "run": rows["run"][0] if rows.height else "imported",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "finished": True,
-        "imported": {"file": source.name, "sha256": digest},
-        "tasks": sorted(rows["task"].unique().to_list()),
-        "arms": sorted(rows["arm"].unique().to_list()),
-        "systems": [
-            {"name": name, "spec": "imported", "fingerprint": f"imported sha256={digest}"}
-            for name in sorted(rows["system"].unique())
-        ],
-        "data": {"identity": {"made": False, "imported": True}},
-        "commands": [],
-        "notes": [],
-    }
-    write_parquet(rows, folder / "responses.parquet")
-    write_whole(folder / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")

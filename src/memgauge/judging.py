@@ -1,0 +1,237 @@
+"""Judge a run: answers that rules could not decide get the verdict of a model, one after the other, resumably."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgauge.errors import InputError
+from memgauge.files import write_whole
+from memgauge.grading.conversation import grade_conversation, judged_text
+from memgauge.grading.judge.asking import Asking, Judge, Judged, JudgeFailedError, JudgeItem, judge_all
+from memgauge.grading.judge.cache import JudgeCache
+from memgauge.grading.judge.prompts import Message
+from memgauge.progress import Progress
+from memgauge.responses import JUDGE_AGAIN, ResponseLog, load_responses
+from memgauge.run import read_record
+from memgauge.system import Answer
+from memgauge.systems.models.conversing import chat
+from memgauge.systems.models.endpoint import NoAnswerError
+from memgauge.systems.models.faults import Refused
+from memgauge.systems.models.system import ModelSystem
+from memgauge.systems.registry import make_system
+from memgauge.systems.spec import format_spec, parse_spec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CACHE = "judge.sqlite"
+"""The cache of verdicts in a run folder."""
+BLOCK = 64
+"""Verdicts from the cache that are written together."""
+ATTEMPTS = 3
+"""How often a judge is asked about one answer, when its replies are unclear or it fails."""
+WAIT_S = 1.0
+"""Seconds before it is asked again after a failure; doubled each time."""
+
+
+@dataclass(slots=True)
+class JudgeSummary:
+    """What a judge did."""
+
+    judge: str
+    waiting: int = 0
+    """Answers that needed a verdict."""
+    judged: int = 0
+    cached: int = 0
+    """Of these, verdicts that the cache knew."""
+    unparsed: int = 0
+    judge_error: int = 0
+    first_errors: list[str] = field(default_factory=list)
+
+
+def make_judge(spec: str) -> ModelSystem:
+    """Make a judge of a system specification; it does not think unless the specification says so.
+
+    Raises `InputError` for anything but a model behind an endpoint.
+    """
+    parsed = parse_spec(spec)
+    if parsed.name != "model":
+        raise InputError(f"--judge {spec!r}: a judge is a model behind an endpoint: model:name=...,base_url=...")
+    if "thinking" not in parsed.parameters:
+        spec = format_spec(parsed.name, {**parsed.parameters, "thinking": "off"})
+    judge = make_system(spec)
+    assert isinstance(judge, ModelSystem)
+    return judge
+
+
+def judge_run(
+    folder: Path,
+    spec: str,
+    *,
+    cache: Path | None = None,
+    replace_verdicts: bool = False,
+    concurrency: int = 8,
+    show_progress: bool = True,
+) -> JudgeSummary:
+    """Ask a judge about every answer of a run that waits for one, and write the verdicts into the run.
+
+    Verdicts are written as they come, so that a run that was stopped goes on where it was. What the judge did not
+    answer clearly stays without a verdict and is asked again the next time.
+
+    Parameters
+    ----------
+    folder : a run folder.
+    spec : the judge, as `model:name=...,base_url=...`.
+    cache : a SQLite file of verdicts; `judge.sqlite` in the run folder by default.
+    replace_verdicts : ask again about answers that another judge decided; without it two judges are not mixed.
+
+    Raises `InputError`, and `RunStoppedError` where the judge cannot be asked at all.
+    """
+    judge = make_judge(spec)
+    record = read_record(folder)
+    with ResponseLog(folder) as log, JudgeCache(cache or folder / CACHE) as kept:
+        rows = waiting_rows(load_responses(folder), judge.name, folder, replace_verdicts)
+        summary = JudgeSummary(judge.name, waiting=len(rows))
+        asking = Asking(
+            _asker(judge),
+            judge.model,
+            {"identity": judge.identity, "version": judge.version},
+            concurrency=judge.concurrency or concurrency,
+            attempts=ATTEMPTS,
+            wait_s=WAIT_S,
+        )
+        with Progress("verdicts", len(rows) if show_progress else None) as bar:
+            _run(_judge(rows, asking, kept, log, summary, bar, judge))
+        log.finish()
+        record["judges"] = sorted({*record.get("judges", []), judge.name})
+        write_whole(folder / "run.json", json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    return summary
+
+
+def waiting_rows(rows: pl.DataFrame, judge: str, folder: Path, replace_verdicts: bool) -> list[dict[str, Any]]:
+    """Return the rows that this judge has to decide on. Raises `InputError` where another judge has decided."""
+    import polars as pl
+
+    graded = rows.filter(pl.col("rule").is_not_null())
+    others = graded.filter(pl.col("judge").is_not_null() & (pl.col("judge") != judge) & pl.col("correct").is_not_null())
+    if others.height and not replace_verdicts:
+        raise InputError(
+            f"{folder} holds {others.height} verdicts of {others['judge'][0]}; verdicts of two judges are not mixed: "
+            "give --replace to judge these answers again"
+        )
+    wanted = graded.filter(pl.col("outcome").is_in(JUDGE_AGAIN))
+    return pl.concat([wanted, others]).to_dicts()
+
+
+def _asker(judge: ModelSystem) -> Judge:
+    async def ask(messages: Sequence[Message]) -> str:
+        try:
+            outcome = await chat(judge, messages)
+        except NoAnswerError as error:
+            raise JudgeFailedError(str(error)) from error
+        if isinstance(outcome, Refused):
+            raise JudgeFailedError(f"refused as {outcome.kind}: {outcome.said}")
+        return outcome.raw
+
+    return ask
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end, also in a notebook, where a loop runs in this thread already."""
+    if asyncio._get_running_loop() is None:
+        asyncio.run(work)
+        return
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
+async def _judge(
+    rows: Sequence[dict[str, Any]],
+    asking: Asking,
+    cache: JudgeCache,
+    log: ResponseLog,
+    summary: JudgeSummary,
+    bar: Progress,
+    judge: ModelSystem,
+) -> None:
+    by_key = {row["key"]: row for row in rows}
+    done: list[dict[str, Any]] = []
+    try:
+        async for judged in judge_all(map(item_of, rows), asking, cache):
+            row = with_verdict(by_key[judged.id], judged, summary.judge)
+            done.append(row)
+            _count(summary, judged, row)
+            if len(done) >= BLOCK or not judged.cached:
+                log.append(done)
+                done.clear()
+            bar.advance()
+    finally:
+        log.append(done)
+        await judge.aclose()
+
+
+def _count(summary: JudgeSummary, judged: Judged, row: Mapping[str, Any]) -> None:
+    if judged.value is not None:
+        summary.judged += 1
+        summary.cached += judged.cached
+        return
+    if row["outcome"] == "unparsed":
+        summary.unparsed += 1
+    else:
+        summary.judge_error += 1
+    if len(summary.first_errors) < 5:
+        summary.first_errors.append(f"{row['system']}, {row['episode']}: {row['error']}")
+
+
+def item_of(row: Mapping[str, Any]) -> JudgeItem:
+    """Return what a judge is asked about a row."""
+    text = judged_text(row["raw_output"] or "", row["grading"] or "strict")
+    return JudgeItem(row["key"], row["subtype"], row["question"], row["gold"], text, row["old_answer"])
+
+
+def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str, Any]:
+    """Return a row with a verdict; one without a clear 0 or 1 has no score."""
+    found = {**row, "judge": judge, "judge_output": judged.raw}
+    if judged.value is None:
+        outcome = str(judged.outcome)
+        said = judged.error or f"the judge's reply is no verdict: {judged.rule}"
+        return {**found, "outcome": outcome, "correct": None, "score": None, "abstain_kind": None, "error": said}
+    read = grade_conversation(
+        Answer(raw=row["raw_output"] or "", finish_reason=row["finish_reason"]),
+        subtype=row["subtype"],
+        question=row["question"],
+        reference=row["gold"],
+        old_answer=row["old_answer"],
+        mode=row["grading"] or "strict",
+    )
+    # A text that commits to nothing abstains, unless the judge credits it; to decline is right where nothing is known.
+    abstained = read.abstain_kind is not None and (judged.value == 0 or row["subtype"] == "AR")
+    return {
+        **found,
+        "outcome": "abstained" if abstained else "answered",
+        "abstain_kind": read.abstain_kind if abstained else None,
+        "answer": read.answer,
+        "correct": bool(judged.value),
+        "score": float(judged.value),
+        "error": None,
+    }
+
+
+def as_dict(summary: JudgeSummary, out: Path) -> dict[str, Any]:
+    """Return a summary as a JSON document."""
+    return {
+        "out": str(out),
+        "judge": summary.judge,
+        "waiting": summary.waiting,
+        "judged": summary.judged,
+        "cached": summary.cached,
+        "unparsed": summary.unparsed,
+        "judge_error": summary.judge_error,
+        "first_errors": summary.first_errors,
+    }
