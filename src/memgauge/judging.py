@@ -8,16 +8,18 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memgauge.errors import InputError
 from memgauge.files import write_whole
 from memgauge.grading.conversation import grade_conversation, judged_text
 from memgauge.grading.judge.asking import Asking, Judge, Judged, JudgeFailedError, JudgeItem, judge_all
 from memgauge.grading.judge.cache import JudgeCache
+from memgauge.grading.judge.files import VerdictRow
 from memgauge.grading.judge.prompts import Message
+from memgauge.grading.subtypes import BY_RULE
 from memgauge.progress import Progress
-from memgauge.responses import JUDGE_AGAIN, ResponseLog, load_responses
+from memgauge.responses import ERROR_COLUMNS, JUDGE_AGAIN, ResponseLog, load_responses
 from memgauge.run import read_record
 from memgauge.system import Answer
 from memgauge.systems.models.conversing import chat
@@ -99,7 +101,7 @@ def judge_run(
         rows = waiting_rows(load_responses(folder), judge.name, folder, replace_verdicts)
         summary = JudgeSummary(judge.name, waiting=len(rows))
         asking = Asking(
-            _asker(judge),
+            asker(judge),
             judge.model,
             {"identity": judge.identity, "version": judge.version},
             concurrency=judge.concurrency or concurrency,
@@ -107,7 +109,7 @@ def judge_run(
             wait_s=WAIT_S,
         )
         with Progress("verdicts", len(rows) if show_progress else None) as bar:
-            _run(_judge(rows, asking, kept, log, summary, bar, judge))
+            run_to_end(_judge(rows, asking, kept, log, summary, bar, judge))
         log.finish()
         record["judges"] = sorted({*record.get("judges", []), judge.name})
         write_whole(folder / "run.json", json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
@@ -129,7 +131,9 @@ def waiting_rows(rows: pl.DataFrame, judge: str, folder: Path, replace_verdicts:
     return pl.concat([wanted, others]).to_dicts()
 
 
-def _asker(judge: ModelSystem) -> Judge:
+def asker(judge: ModelSystem) -> Judge:
+    """Return a judge that asks a model; what it cannot answer raises `JudgeFailedError`."""
+
     async def ask(messages: Sequence[Message]) -> str:
         try:
             outcome = await chat(judge, messages)
@@ -142,7 +146,7 @@ def _asker(judge: ModelSystem) -> Judge:
     return ask
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end, also in a notebook, where a loop runs in this thread already."""
     if asyncio._get_running_loop() is None:
         asyncio.run(work)
@@ -197,7 +201,8 @@ def item_of(row: Mapping[str, Any]) -> JudgeItem:
 
 def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str, Any]:
     """Return a row with a verdict; one without a clear 0 or 1 has no score."""
-    found = {**row, "judge": judge, "judge_output": judged.raw}
+    # Why an answer was thought wrong is said of the verdict that it had.
+    found = {**row, **dict.fromkeys(ERROR_COLUMNS), "judge": judge, "judge_output": judged.raw}
     if judged.value is None:
         outcome = str(judged.outcome)
         said = judged.error or f"the judge's reply is no verdict: {judged.rule}"
@@ -221,6 +226,43 @@ def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str
         "score": float(judged.value),
         "error": None,
     }
+
+
+def run_verdicts(folder: Path, who: Literal["run", "judge", "rules"] = "run") -> list[VerdictRow]:
+    """Return verdicts of a run on questions in words, for comparison with others and for labelling by people.
+
+    Parameters
+    ----------
+    folder : a run folder.
+    who : `run`, what counted in the run, by rule or judge; `judge`, only what a judge was asked about; `rules`, the
+        typed grades of the subtypes that rules decide alone (MEMLENS, typed audit). In a run of `official` grading the
+        last two are of the same answers.
+
+    A question is named by its episode, length and arm. Raises `InputError` where there is none.
+    """
+    import polars as pl
+
+    rows = load_responses(folder).filter(pl.col("rule").is_not_null() & pl.col("raw_output").is_not_null())
+    if who == "judge":
+        rows = rows.filter(pl.col("judge").is_not_null())
+    elif who == "rules":
+        rows = rows.filter(pl.col("subtype").is_in(sorted(BY_RULE)) & pl.col("rule_correct").is_not_null())
+    if not rows.height:
+        what = {"run": "answers in words", "judge": "verdicts of a judge", "rules": "answers that rules decide"}[who]
+        raise InputError(f"{folder} holds no {what}")
+    verdict = pl.col("rule_correct" if who == "rules" else "correct").cast(pl.Int8)
+    return [
+        VerdictRow(
+            f"{row['episode']}/{row['length']}/{row['arm']}",
+            row["verdict"],
+            row["subtype"] or "",
+            row["system"],
+            row["question"] or "",
+            row["gold"] or "",
+            judged_text(row["raw_output"] or "", row["grading"] or "strict"),
+        )
+        for row in rows.with_columns(verdict=verdict).to_dicts()
+    ]
 
 
 def as_dict(summary: JudgeSummary, out: Path) -> dict[str, Any]:

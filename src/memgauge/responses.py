@@ -73,9 +73,19 @@ COLUMNS: dict[str, type] = {
     "grading": str,  # strict | official
     "judge": str,  # the judge that decided; null: the rules did
     "judge_output": str,
+    "error_label": str,  # of wrong answers: why, one of the seven labels of `memgauge.grading.taxonomy`
+    "error_cause": str,  # visual | reasoning | mixed
+    "error_by": str,  # rules | judge: whose label that is
+    "error_rule": str,  # the rule that gave the label, or why none did
+    "error_judge": str,  # the judge that was asked
+    "error_judge_label": str,  # its label, also where the rules decided
+    "error_judge_cause": str,
     "schema_version": int,
 }
 """Name and type of every column, in order. Every column may be null except those of `REQUIRED`."""
+
+ERROR_COLUMNS = tuple(name for name in COLUMNS if name.startswith("error_"))
+"""Why a wrong answer is wrong."""
 
 REQUIRED = ("key", "run", "system", "task", "split", "length", "episode", "query", "arm", "outcome", "schema_version")
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import PIL.Image
+from numpy.typing import NDArray
 from scripted_server import Request, Response, completion
 
 INSUFFICIENT = "Insufficient information"
@@ -48,12 +49,25 @@ def in_rows(boxes: list[Box]) -> list[str]:
     return ["  ".join(box.text for box in sorted(row, key=lambda box: box.x)) for row in rows]
 
 
-def ringed(data: bytes, boxes: list[Box]) -> list[str]:
+def in_columns(boxes: list[Box]) -> list[str]:
+    """Of a chart with a few bars: each label with the number above it."""
+    numbers = [box for box in boxes if box.text.isdigit()]
+    labels = [box for box in boxes if not any(c.isdigit() for c in box.text)]
+    if not 2 <= len(numbers) <= 9:
+        return []
+    found = []
+    for label in labels:
+        above = [n for n in numbers if n.y < label.y and abs(n.x - label.x) < 30]
+        if above:
+            found.append(f"{label.text} {max(above, key=lambda n: n.y).text}")
+    return found
+
+
+def ringed(picture: NDArray[np.int64], boxes: list[Box]) -> list[str]:
     """Of a calendar page: the number inside the coloured ring, as `((n))`."""
     numbers = [box for box in boxes if re.fullmatch(r"[0-9OIl]{1,2}", box.text)]
     if len(numbers) < 10:
         return []
-    picture = np.asarray(PIL.Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
     coloured = np.ptp(picture, axis=2) > 84
     coloured[: int(min(box.y for box in numbers)) - 20] = False
     if coloured.sum() < 20:
@@ -82,9 +96,11 @@ class Reader:
         with self._lock:
             self.pictures += 1
             if key not in self._known:
-                found, _ = self._ocr(data)
+                colours = np.asarray(PIL.Image.open(io.BytesIO(data)).convert("RGB"))
+                found, _ = self._ocr(np.ascontiguousarray(colours[:, :, ::-1]))
                 boxes = [Box.of(corners, text) for corners, text, _ in found or ()]
-                self._known[key] = "\n".join([*in_rows(boxes), *ringed(data, boxes)])
+                lines = [*in_rows(boxes), *in_columns(boxes), *ringed(colours.astype(int), boxes)]
+                self._known[key] = "\n".join(lines)
             return self._known[key]
 
     def text(self, request: Request) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from itertools import pairwise
 
 from reader_server import sessions_of
 
@@ -14,7 +15,9 @@ from memgauge.grading.typed.dates import find_dates
 from memgauge.histories.building.blueprints.wording import pairs
 
 # What people call the same thing: (one word for it, another).
-SYNONYMS = [(pair.said, pair.asked) for pair in pairs("undertakings")]
+SYNONYMS = [
+    (pair.said.lower(), pair.asked.lower()) for name in ("undertakings", "events", "projects") for pair in pairs(name)
+]
 COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 MONEY = re.compile(r"\$\s?(\d{1,3}(?:,\d{3})*|\d+)[.,\s](\d{2})(?!\d)")
 BARE = re.compile(r"(?<![\d:/.])(\d{1,4})[.,](\d{2})(?![\d/.])")
@@ -26,16 +29,22 @@ def answer(conversation: str, question: str) -> str | None:
     """The answer to a question, or None where nothing was found."""
     told = [(when, turn) for when, text in sessions_of(conversation) for turn in _turns(text)]
     person = re.search(r"([A-Z]\w+ [A-Z][\w'-]+?)'s", question)
-    about = [(when, turn) for when, turn in told if person and person[1] in turn]
     low = question.lower()
+    # What is asked about goes by another name in the conversation.
+    things = [said for said, asked in SYNONYMS if asked in low]
+    about = [
+        (when, turn)
+        for when, turn in told
+        if person and person[1] in turn and any(thing in turn.lower() for thing in things)
+    ]
     if re.search(r"\b[ab]\. ", low) and re.search(r"longer|shorter", low):
-        return _duration(told, question)
+        return _duration([(when, turn) for when, turn in told if person and person[1] in turn], question)
     if re.search(r"\bdate\b", low):
         return _date(about)
     if re.search(r"\bexpenses|money has gone|total (?:spending|expenditure|outlay)", low):
         return _sum(about)
     shown = [line for _, turn in about for part in PICTURE.findall(turn) for line in part.splitlines()]
-    times = re.search(rf"\b({'|'.join(COUNTS)})\b", low)
+    times = re.search(rf"\b({'|'.join(COUNTS)}) (?:portions )?of\b", low)
     if times and shown:
         return _product(shown, low, COUNTS[times[1]])
     return _said(shown, low)
@@ -76,32 +85,36 @@ def _sum(about: list[tuple[str, str]]) -> str | None:
             total += int(spoken[0][0]) * 100 + int(spoken[0][1])
         elif shown:
             lines = shown[0].splitlines()
-            last = [line for line in lines if re.search(r"total|sum|due", line, re.IGNORECASE)] or lines
+            sums = [f"{a} {b}" for a, b in pairwise([*lines, ""]) if re.search(r"\btotal", a, re.IGNORECASE)]
+            last = sums or lines
             found = [cents for line in last for cents in _cents(line)]
-            if not found:
-                return None
-            total += max(found)
+            total += max(found, default=0)
     return _dollars(total) if total else None
 
 
 def _said(shown: list[str], low: str) -> str | None:
     text = "\n".join(shown)
     if re.search(r"\bdigits\b", low):
-        found = re.findall(r"(?<![\d:.$])\d{4}(?![\d:.])", text)
+        found = re.findall(r"(?<!\d)\d{4}(?!\d)", re.sub(r"\d{1,2}:\d{2}|\$\d+[.,]\d{2}", " ", text))
         return found[0] if found else None
     if re.search(r"\btime\b|\bhour and minute\b", low):
         # A line that says something, and not the small print under it.
-        said = [line for line in shown if len(re.findall(r"[A-Za-z]{2,}", line)) > 1]
-        found = [t for line in said for t in re.findall(r"\d{1,2}[:.]\d{2}", line)]
-        return found[0].replace(".", ":") if found else None
+        said = [line for line in shown if len(re.findall(r"[A-Za-z]", line)) > 4]
+        found = [t for line in said for t in re.findall(r"(?<![\d$])\d{1,2}:\d{2}", line)]
+        return found[0] if found else None
     if re.search(r"how much|what amount|contribution|\bowe\b", low):
         found = _cents(text)
         return _dollars(found[0]) if found else None
     if re.search(r"degrees|temperature", low):
         found = re.findall(r"(-?\d{1,2})\s?[°oO*'\"]?\s?C?\b", re.sub(r"\d{4}|\d+[-/:]\d+", "", text))
         return found[0] if found else None
-    rows = [(re.sub(r"[^a-z ]", "", line.lower()).strip(), re.findall(r"\d+", line)) for line in shown]
-    rows = [(label, numbers) for label, numbers in rows if label and numbers]
+    lines = list(shown)
+    # A number below its label belongs to it.
+    lines += [
+        f"{a} {b}" for a, b in pairwise(shown) if not re.search(r"\d", a) and re.fullmatch(r"\D{0,2}\d+\D{0,4}", b)
+    ]
+    rows = [(re.sub(r"[^a-z ]", "", line.lower()).strip(), re.findall(r"\d+", line)) for line in lines]
+    rows = [row for row, line in zip(rows, lines, strict=True) if row[0] and row[1] and not line[:1].isdigit()]
     best = max(rows, key=lambda row: _overlap(row[0], low), default=None)
     return best[1][-1] if best and _overlap(best[0], low) else None
 
@@ -127,7 +140,10 @@ def seen_date(text: str) -> date | None:
     if page and ringed and page[1][:3].lower() in MONTHS:
         return date(int(page[2]), MONTHS.index(page[1][:3].lower()) + 1, int(ringed[1]))
     for line in [*text.splitlines(), text]:
-        spaced = re.sub(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[A-Z][a-z])", " ", line)
+        # Text readers leave blanks out and take O for 0.
+        spaced = re.sub(r"(?<=\d)0ct", " Oct", line)
+        spaced = re.sub(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[A-Z][A-Za-z])|(?<=[a-zA-Z]20\d\d)(?=\d)", " ", spaced)
+        spaced = re.sub(r"\b(20\d\d)(?=\d{1,2}:\d\d)", r"\1 ", spaced)
         found = _spoken(spaced.lower())
         if found is not None:
             return found
@@ -135,7 +151,7 @@ def seen_date(text: str) -> date | None:
 
 
 def _duration(told: list[tuple[str, str]], question: str) -> str | None:
-    """Compare two spans: each begins on the day that its session names (or on that day), and ends as its picture says."""
+    """Compare two spans: each begins on the day that its text names, or on its session's, and ends as pictured."""
     found = re.search(r"\bA\. (.+?)\. B\. (.+?)\.?$", question)
     if found is None:
         return None
@@ -161,5 +177,5 @@ def _duration(told: list[tuple[str, str]], question: str) -> str | None:
 
 
 def _spoken(text: str) -> date | None:
-    found = [f for f in find_dates(text) if f.value is not None]
-    return found[0].value if found else None
+    found = [next(iter(each.days)) for each in find_dates(text) if len(each.days) == 1]
+    return found[0] if found else None

@@ -19,6 +19,7 @@ from memgauge.histories.building.config import BuildConfig, Line, build_config, 
 from memgauge.histories.building.pipeline import WORK, build, estimated_bytes
 from memgauge.histories.building.question import Place
 from memgauge.histories.building.selection import select
+from memgauge.histories.building.text import ProceduralWriter
 from memgauge.histories.building.units import Header, read_body, read_header
 
 QUESTIONS = 6
@@ -198,6 +199,17 @@ def test_the_papers_text_sufficient_items():
     plan = Place(lines["msr_counting.told"], 0).plan(1)
     assert plan.told
     assert plan.builder == "msr_counting"
+
+
+@pytest.mark.parametrize("builder", ["msr_arithmetic", "msr_counting", "msr_entity"])
+def test_a_text_sufficient_item_is_made(tmp_path, builder):
+    maker = pipeline.Maker(build_config("paper", lengths=("32k",)), tmp_path, ProceduralWriter)
+    header = maker.make(Place(Line(f"{builder}.told", 2, told=True), 0))
+    assert header.rejected == ""
+    body = read_body(next((tmp_path / WORK / "units").iterdir()))
+    assert body["meta"]["visual_need"] == "sufficient"
+    assert body["meta"]["counterfactual"] is None
+    assert body["meta"]["floor"] == "1"
 
 
 def test_options_that_cannot_be_built():

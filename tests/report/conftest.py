@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the helpers beside this file: report_sample, report_rows
 
-from visiting import Visit  # noqa: E402
+from visiting import Visit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

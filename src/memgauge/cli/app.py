@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "flops": ("memgauge.cli.flops:app", "What arithmetic costs: tables, models, backbones."),
     "audit": ("memgauge.cli.audit:audit", "Run the graders on labelled cases."),
     "judge": ("memgauge.cli.judge:app", "Judge a run; how far to trust a judge: agreement, samples, labels."),
+    "memlens": ("memgauge.cli.memlens:app", "Kinds of errors, and results of the public evaluator, for MEMLENS."),
     "import": ("memgauge.cli.importing:import_results", "Turn results made elsewhere into a run."),
     "import-inspect": ("memgauge.cli.import_inspect:import_inspect", "Turn logs of Inspect AI into a run."),
     "backbones": ("memgauge.cli.backbones:app", "Train sequence backbones, and compare them (extra: backbones)."),

@@ -144,6 +144,34 @@ def inspect(
 
 
 @app.command
+def check(
+    folder: Annotated[Path, Parameter(help="A folder that `memgauge histories build` has finished.")],
+    /,
+    *,
+    sample: Annotated[int, Parameter(help="Questions of each length whose histories the leak gates read again.")] = 300,
+    strict: Annotated[
+        bool,
+        Parameter(negative="", help="Gates that warn, had too few sessions or could not be checked count as failures."),
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Check the invariants of a built folder, and how far its texts, pictures and places give answers away.
+
+    Exit status: 0 when no gate fails, 1 when one does, 2 when the folder cannot be read.
+    """
+    from memgauge.cli.output import print_json
+    from memgauge.histories.building.checking import check_folder
+    from memgauge.histories.building.checking.printing import print_report
+
+    report = check_folder(folder, sample=sample)
+    if json:
+        print_json(report.to_dict(strict=strict))
+    else:
+        print_report(report, strict=strict)
+    return 1 if report.failed(strict=strict) else 0
+
+
+@app.command
 def show(
     path: Annotated[Path, Parameter(help="A built or released folder, or a file of records.")],
     question: Annotated[str | None, Parameter(help="Its id [the first].")] = None,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -13,7 +11,7 @@ from memgauge.cli.options import Json, names
 
 if TYPE_CHECKING:
     from memgauge.grading.judge.files import VerdictRow
-    from memgauge.metrics.agreement import Agreement, Rate
+    from memgauge.metrics.verdicts import Verdicts
 
 app = App(name="judge", help="Judge a run; how far to trust a judge: agreement, samples for labelling, labels.")
 
@@ -74,30 +72,46 @@ def judged(
 
 @app.command
 def agree(
-    first: Annotated[Path, Parameter(help="Verdicts of the judge in question: CSV, JSON or JSON lines.")],
-    second: Annotated[Path, Parameter(help="Verdicts to compare with: another judge, typed grades, human labels.")],
+    first: Annotated[Path, Parameter(help="Verdicts of the judge in question: a run folder, CSV, JSON or JSON lines.")],
+    second: Annotated[
+        Path | None,
+        Parameter(help="Verdicts to compare with: another judge, human labels [the typed grades of the run FIRST]."),
+    ] = None,
     /,
     *,
+    family: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="NAME=PATTERN,PATTERN: systems of one model family, such as qwen=*qwen*; repeat."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Compare two files of verdicts on the same answers, paired by system and question.
+    """Compare two sets of verdicts on the same answers, paired by system and question.
 
     Prints the agreement, Cohen's kappa with a 95 % interval, overall and by ability; false positives and negatives of
-    the first, taking the second as right; the rank correlation of the systems' accuracies; and, where the files hold
-    the answers, whether the first is more lenient to answers of one to three words, and by how much to each system.
+    the first, taking the second as right; the rank correlation of the systems' accuracies; where the answers are
+    known, whether the first is more lenient to answers of one to three words, and the accuracies corrected for that;
+    and whether it is more lenient to a family of systems.
     """
     from memgauge.cli.output import print_json
     from memgauge.errors import InputError
-    from memgauge.grading.judge.files import read_verdicts
+    from memgauge.metrics.verdicts import agreement_document, read_families
 
-    rows_a, rows_b = read_verdicts(first), read_verdicts(second)
+    families = read_families(
+        family or (), lambda text: InputError(f"--family {text!r}: give NAME=PATTERN,PATTERN, each name once")
+    )
+    if second is None and not first.is_dir():
+        raise InputError(f"{first} is no run folder; name a second file of verdicts to compare it with")
+    if second is None:
+        rows_a, rows_b = _verdicts(first, "judge"), _verdicts(first, "rules")
+    else:
+        rows_a, rows_b = _verdicts(first), _verdicts(second)
     if not all(row.system for row in rows_a) or not all(row.system for row in rows_b):
-        rows_a, rows_b = _without_system(rows_a, first), _without_system(rows_b, second)
+        rows_a, rows_b = _without_system(rows_a, first), _without_system(rows_b, second or first)
     others = {row.key: row for row in rows_b}
-    pairs = [(row, others[row.key]) for row in rows_a if row.key in others]
+    pairs = [_pair(row, others[row.key]) for row in rows_a if row.key in others]
     if not pairs:
-        raise InputError(f"{first} and {second} have no question in common")
-    document = _agreement(pairs)
+        raise InputError(f"{first} and {second or 'its typed grades'} have no question in common")
+    document = agreement_document(pairs, rated=[_pair(row, others.get(row.key)) for row in rows_a], families=families)
     document["only_first"] = len(rows_a) - len(pairs)
     document["only_second"] = len(rows_b) - len(pairs)
     if json:
@@ -108,7 +122,9 @@ def agree(
 
 @app.command
 def sample(
-    file: Annotated[Path, Parameter(help="Verdicts with questions and answers: CSV, JSON or JSON lines.")],
+    file: Annotated[
+        Path, Parameter(help="Verdicts with questions and answers: a run folder, CSV, JSON or JSON lines.")
+    ],
     /,
     *,
     out: Annotated[Path, Parameter(help="The CSV to write; it must not be there yet.")],
@@ -124,7 +140,7 @@ def sample(
     from memgauge.cli.output import print_json
     from memgauge.errors import InputError
     from memgauge.files import write_whole
-    from memgauge.grading.judge.files import labels_csv, read_verdicts, stratified_sample
+    from memgauge.grading.judge.files import labels_csv, stratified_sample
 
     strata = names("--by", by)
     unknown = [name for name in strata if name not in ("task", "system", "value")]
@@ -136,7 +152,7 @@ def sample(
         raise InputError(f"--seed must not be negative, got {seed}")
     if out.exists():
         raise InputError(f"{out}: is there already, perhaps with labels in it; name another file")
-    rows = read_verdicts(file)
+    rows = _verdicts(file)
     drawn = stratified_sample(rows, n, strata, seed)
     write_whole(out, labels_csv(drawn))
     if json:
@@ -152,7 +168,7 @@ def import_labels(
     *,
     out: Annotated[Path, Parameter(help="The file of labels to write (JSON lines), for `memgauge judge agree`.")],
     verdicts: Annotated[
-        Path | None, Parameter(help="Verdicts that the labels belong to; unknown ids are errors.")
+        Path | None, Parameter(help="The run or verdicts that the labels belong to; unknown ids are errors.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -167,7 +183,7 @@ def import_labels(
     if not given:
         raise InputError(f"{labels}: the column 'label' is empty everywhere; fill in 0 or 1")
     if verdicts is not None:
-        known = {row.key for row in read_verdicts(verdicts)}
+        known = {row.key for row in _verdicts(verdicts)}
         stranger = next((row for row in rows if row.key not in known), None)
         if stranger is not None:
             raise InputError(f"{labels}: question {stranger.id!r} of system {stranger.system!r} is not in {verdicts}")
@@ -196,48 +212,26 @@ def _without_system(rows: list[VerdictRow], path: Path) -> list[VerdictRow]:
     return bare
 
 
-def _agreement(pairs: Sequence[tuple[VerdictRow, VerdictRow]]) -> dict[str, Any]:
-    from memgauge.metrics.agreement import by_system, compare_verdicts, format_bias, rank_correlation
+def _verdicts(path: Path, who: Literal["run", "judge", "rules"] = "run") -> list[VerdictRow]:
+    """Read verdicts from a run folder (those of `who`) or a file."""
+    from memgauge.grading.judge.files import read_verdicts
+    from memgauge.judging import run_verdicts
 
-    scored = [(a, b) for a, b in pairs if a.value is not None and b.value is not None]
+    return run_verdicts(path, who) if path.is_dir() else read_verdicts(path)
 
-    def compared(kept: Sequence[tuple[VerdictRow, VerdictRow]]) -> Agreement:
-        return compare_verdicts([a.value or 0 for a, _ in kept], [b.value or 0 for _, b in kept])
 
-    tasks = sorted({a.task or b.task for a, b in scored} - {""})
-    systems = sorted({a.system for a, _ in scored} - {""})
-    means = by_system(
-        {name: [a.value or 0 for a, _ in scored if a.system == name] for name in systems},
-        {name: [b.value or 0 for a, b in scored if a.system == name] for name in systems},
+def _pair(a: VerdictRow, b: VerdictRow | None) -> Verdicts:
+    from memgauge.metrics.verdicts import Verdicts
+
+    text = a.prediction or (b.prediction if b is not None else "")
+    return Verdicts(
+        a.id,
+        a.system,
+        a.task or (b.task if b is not None else ""),
+        a.value,
+        None if b is None else b.value,
+        len(text.split()) if text else None,
     )
-    texts = [(a, b, len((a.prediction or b.prediction).split())) for a, b in scored if a.prediction or b.prediction]
-    bias = format_bias(
-        [a.value or 0 for a, _, _ in texts], [b.value or 0 for _, b, _ in texts], [n for _, _, n in texts]
-    )
-    return {
-        "pairs": len(pairs),
-        "without_verdict": {
-            "first": sum(a.value is None for a, _ in pairs),
-            "second": sum(b.value is None for _, b in pairs),
-        },
-        "overall": _plain(compared(scored)),
-        "by_ability": {
-            task: _plain(compared([(a, b) for a, b in scored if (a.task or b.task) == task])) for task in tasks
-        },
-        "by_system": {
-            name: _plain(compared([(a, b) for a, b in scored if a.system == name]))
-            | {"accuracy_first": means[name][0], "accuracy_second": means[name][1]}
-            for name in systems
-        },
-        "systems_spearman": rank_correlation([m[0] for m in means.values()], [m[1] for m in means.values()]),
-        "format_bias": {"short": _plain(bias.short), "long": _plain(bias.long), "p": bias.p, "n": len(texts)}
-        if texts
-        else None,
-    }
-
-
-def _plain(found: Agreement) -> dict[str, Any]:
-    return asdict(found) | {"leniency": found.leniency}
 
 
 def _print_agreement(document: dict[str, Any]) -> None:
@@ -259,8 +253,25 @@ def _print_agreement(document: dict[str, Any]) -> None:
     )
     if document["systems_spearman"] is not None:
         print(f"Rank correlation of the systems' accuracies (Spearman): {document['systems_spearman']:.3f}")
-    if document["format_bias"] and document["format_bias"]["p"] is not None:
-        print(f"More false positives among short answers: one-sided p = {document['format_bias']['p']:.3g}")
+    form = document["format_bias"]
+    if form and form["p"] is not None:
+        print(f"More false positives among short answers: one-sided p = {form['p']:.3g}")
+    for name, found in (form["corrected"] if form else {}).items():
+        if found["corrected"] is not None:
+            print(
+                f"{name or 'all'}: accuracy {100 * found['accuracy']:.1f} %, without the extra leniency to short "
+                f"answers {100 * found['corrected']:.1f} %"
+            )
+    for found in document["families"]:
+        gap = found["gap"]
+        if gap["value"] is None:
+            print(f"family {found['family']}: no verdict on its systems, or on others")
+        else:
+            limits = "" if gap["low"] is None else f" [{100 * gap['low']:+.1f}, {100 * gap['high']:+.1f}]"
+            print(
+                f"family {found['family']} ({', '.join(found['systems'])}): leniency {100 * gap['value']:+.1f}{limits} "
+                f"points above that to the others; {100 * found['matters_above']:.0f} points matter"
+            )
 
 
 def _cells(name: str, found: dict[str, Any]) -> list[str]:
@@ -281,6 +292,5 @@ def _cells(name: str, found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _rate(rate: dict[str, Any] | Rate) -> str:
-    found = rate if isinstance(rate, dict) else asdict(rate)
+def _rate(found: dict[str, Any]) -> str:
     return "-" if found["value"] is None else f"{100 * found['value']:.1f} % ({found['hits']:,} of {found['n']:,})"

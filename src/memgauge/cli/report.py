@@ -23,6 +23,17 @@ def report(
     target: Annotated[
         float, Parameter(help="Accuracy whose price is the efficiency [0.6: above chance, as the paper has it].")
     ] = 0.6,
+    sizes: Annotated[
+        Path | None,
+        Parameter(help="memlens: JSON object of system names and model sizes, for retention against size."),
+    ] = None,
+    subset: Annotated[
+        str | None,
+        Parameter(
+            help="memlens: compare how these questions rank systems with how all do: a file of ids, or `agent` for "
+            "the agent_subset*.json of the runs' data."
+        ),
+    ] = None,
     redraws: Annotated[int, Parameter(help="Redraws of the bootstrap.")] = 4000,
     seed: Annotated[int, Parameter(help="Seed of the bootstrap.")] = 0,
     json: Json = False,
@@ -37,6 +48,7 @@ def report(
     from memgauge.errors import InputError
     from memgauge.files import write_whole
     from memgauge.report.build import build_report
+    from memgauge.report.memlens.inputs import question_ids, read_sizes
     from memgauge.report.terminal import print_report
 
     formats = names("--format", format)
@@ -48,7 +60,14 @@ def report(
         from memgauge.report.charts.export import check_formats
 
         check_formats(formats)
-    document = build_report(runs, redraws=redraws, seed=seed, target=target)
+    document = build_report(
+        runs,
+        redraws=redraws,
+        seed=seed,
+        target=target,
+        sizes=None if sizes is None else read_sizes(sizes),
+        subset=None if subset is None else question_ids(subset, runs),
+    )
     written = []
     if out is not None or charts is not None:
         from memgauge.report.charts import draw

@@ -22,8 +22,8 @@ MAX_PIXELS = 1 << 25
 MAX_BYTES = 64 << 20
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 """What the servers of vision-language models take."""
-_PLAIN = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
-"""Pixel formats that every reader of pictures knows; others (CMYK, 16 bits) are converted."""
+_PLAIN = frozenset({"L", "LA", "RGB", "RGBA"})
+"""Pixel formats that every reader of pictures knows; others (palettes, CMYK, 16 bits) are converted."""
 _ORIENTATION = 0x0112
 
 
@@ -187,10 +187,10 @@ def upright(data: bytes) -> bytes:
         turned = PIL.ImageOps.exif_transpose(image)
         lossless = image.format == "PNG"
         if turned.mode not in _PLAIN:
-            turned = turned.convert("RGB")
+            turned = turned.convert("RGBA" if "transparency" in turned.info else "RGB")
         out = io.BytesIO()
         if lossless or turned.mode not in ("L", "RGB"):
-            turned.save(out, "PNG")
+            turned.save(out, "PNG", compress_level=1)
         else:
             turned.save(out, "JPEG", quality=95)
         return out.getvalue()

@@ -91,7 +91,7 @@ def compare_verdicts(first: ArrayLike, second: ArrayLike, level: float = LEVEL) 
     n = int(a.size)
     both, first_only, second_only = int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum())
     neither = n - both - first_only - second_only
-    kappa, low, high = _kappa(both, first_only, second_only, neither, level)
+    kappa, low, high = _kappa(np.array([[neither, second_only], [first_only, both]], dtype=np.int64), level)
     return Agreement(
         n,
         both,
@@ -114,22 +114,23 @@ def _verdicts(values: ArrayLike) -> NDArray[np.bool_]:
     return array.astype(bool)
 
 
-def _kappa(
-    both: int, first: int, second: int, neither: int, level: float
-) -> tuple[float | None, float | None, float | None]:
-    n = both + first + second + neither
+def _kappa(counts: NDArray[np.int64], level: float) -> tuple[float | None, float | None, float | None]:
+    """Return Cohen's kappa of a square table of counts, and its interval."""
+    n = int(counts.sum())
     if not n:
         return None, None, None
-    table = np.array([[neither, second], [first, both]], dtype=np.float64) / n
+    table = counts / n
     rows, columns = table.sum(1), table.sum(0)
-    observed, expected = float(np.trace(table)), float(rows @ columns)
+    same = np.diag(table)
+    observed, expected = float(same.sum()), float(rows @ columns)
     if expected >= 1.0:
         return None, None, None
     kappa = (observed - expected) / (1 - expected)
-    agree = sum(table[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in (0, 1))
-    differ = sum(table[i, 1 - i] * (columns[i] + rows[1 - i]) ** 2 for i in (0, 1)) * (1 - kappa) ** 2
+    agree = float((same * (1 - (rows + columns) * (1 - kappa)) ** 2).sum())
+    apart = (table - np.diag(same)) * (columns[:, None] + rows[None, :]) ** 2
+    differ = float(apart.sum()) * (1 - kappa) ** 2
     variance = (agree + differ - (kappa - expected * (1 - kappa)) ** 2) / ((1 - expected) ** 2 * n)
-    if observed == 1.0:
+    if int(np.trace(counts)) == n:
         least = exact_rate(n, n, level).low
         assert least is not None
         return kappa, max(-1.0, (least - expected) / (1 - expected)), 1.0
@@ -139,6 +140,42 @@ def _kappa(
 
     reach = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
     return kappa, max(-1.0, kappa - reach), min(1.0, kappa + reach)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """Two raters who choose among several labels."""
+
+    n: int
+    agreement: Rate
+    kappa: float | None
+    """Cohen's kappa; None where chance alone makes both agree always, or without any pair."""
+    kappa_low: float | None
+    kappa_high: float | None
+    differing: tuple[tuple[str, str, int], ...]
+    """First rater's label, second rater's label, how often; the most frequent first."""
+
+
+def compare_labels(first: Sequence[str], second: Sequence[str], level: float = LEVEL) -> LabelAgreement:
+    """Compare two raters' labels [n]; intervals as `compare_verdicts` gives them.
+
+    >>> found = compare_labels(["a", "b", "c", "a"], ["a", "b", "b", "a"])
+    >>> found.agreement.value, round(found.kappa, 4), found.differing
+    (0.75, 0.6, (('c', 'b', 1),))
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} labels on one side and {len(second)} on the other")
+    names = sorted({*first, *second})
+    place = {name: index for index, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    for a, b in zip(first, second, strict=True):
+        counts[place[a], place[b]] += 1
+    kappa, low, high = _kappa(counts, level)
+    differing = [(names[i], names[j], int(counts[i, j])) for i, j in zip(*np.nonzero(counts), strict=True) if i != j]
+    differing.sort(key=lambda row: (-row[2], row[:2]))
+    return LabelAgreement(
+        len(first), exact_rate(int(np.trace(counts)), len(first), level), kappa, low, high, tuple(differing)
+    )
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

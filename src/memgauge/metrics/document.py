@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
+from memgauge.metrics.memlens.document import Memlens
+from memgauge.metrics.parts import AgeBin as AgeBin
+from memgauge.metrics.parts import ConfidencePoint as ConfidencePoint
+from memgauge.metrics.parts import Estimate as Estimate
+
 SCHEMA = 1
-
-
-class Estimate(TypedDict):
-    """A number with its interval over episodes."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str | None
-    """Why a part is null, or how an unusual interval was made."""
 
 
 class Key(TypedDict):
@@ -321,16 +316,6 @@ class RetrievalRow(Key):
     """Questions a stream must serve before index and answers cost less than reading it for each; None: never."""
 
 
-class ConfidencePoint(TypedDict):
-    """Answering only the questions of at least this confidence."""
-
-    threshold: float
-    coverage: float
-    accuracy: float
-    low: float | None
-    high: float | None
-
-
 class Threshold(TypedDict):
     """Answering only above tau = lambda / (1 + lambda), the confidence at which a wrong answer costs lambda."""
 
@@ -377,18 +362,6 @@ class Confidence(Key):
     ece: Estimate
     bins: list[ReliabilityBin]
     note: str | None
-
-
-class AgeBin(TypedDict):
-    """Recall of the evidence whose age lies in [age_low, age_high]."""
-
-    age_low: float
-    age_high: float
-    age_mean: float
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
 
 
 class Forgetting(Key):
@@ -477,4 +450,6 @@ class Summary(TypedDict):
     confidence: list[Confidence]
     forgetting: list[Forgetting]
     comparisons: list[Comparison]
+    memlens: Memlens | None
+    """The numbers of the task `memlens`; null where nothing of it was asked."""
     notes: list[str]

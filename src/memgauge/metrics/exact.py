@@ -48,12 +48,24 @@ def fisher_greater(right: int, wrong: int, other_right: int, other_wrong: int) -
     >>> round(fisher_greater(8, 2, 1, 5), 6)
     0.024476
     """
-    drawn, good, bad = right + wrong, right + other_right, wrong + other_wrong
+    drawn, good = right + wrong, right + other_right
+    values, mass = hypergeometric(drawn, good, drawn + other_right + other_wrong)
+    return min(1.0, float(mass[right - int(values[0]) :].sum()))
+
+
+def hypergeometric(drawn: int, good: int, total: int) -> tuple[Floats, Floats]:
+    """Return how many of `good` things out of `total` can be among `drawn` ones, and how likely each number is.
+
+    >>> values, mass = hypergeometric(2, 2, 4)
+    >>> values.tolist(), mass.round(4).tolist()
+    ([0.0, 1.0, 2.0], [0.1667, 0.6667, 0.1667])
+    """
+    bad = total - good
     least, most = max(0, drawn - bad), min(drawn, good)
     steps = np.arange(least + 1, most + 1, dtype=np.float64)
-    # Ratio of the hypergeometric mass at k to that at k - 1.
+    # Ratio of the mass at k to that at k - 1.
     ratios = np.log(good - steps + 1) + np.log(drawn - steps + 1) - np.log(steps) - np.log(bad - drawn + steps)
-    return min(1.0, float(_masses(ratios)[right - least :].sum()))
+    return np.arange(least, most + 1, dtype=np.float64), _masses(ratios)
 
 
 def _masses(log_ratios: Floats) -> Floats:

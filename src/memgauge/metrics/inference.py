@@ -209,9 +209,10 @@ def combination_interval(
 ) -> Intervals:
     """Return sum_k coefficients[k] * ratio[k] with its interval: the ratios come from the same episodes.
 
-    `numerators` and `denominators` are [E, K], `counts` [E] as in `ratio_intervals`. Balanced accuracy is (1/2, 1/2) over the two classes; the difference of
-    two systems on the same streams, each with its own number of questions a stream, is (1, -1) with bounds (-1, 1).
-    Redraws in which a ratio has no question are left out.
+    `numerators` and `denominators` are [E, K], `counts` [E] as in `ratio_intervals`. Balanced accuracy is (1/2, 1/2)
+    over the two classes; the difference of two systems on the same streams, each with its own number of questions a
+    stream, is (1, -1) with bounds (-1, 1). Redraws in which a ratio has no question are left
+    out.
     """
     kept, alike = _kept(denominators, counts)
     num, den = numerators[kept], denominators[kept]
@@ -381,7 +382,7 @@ def simulate_coverage(
 
 def _kept(den: Floats, counts: ArrayLike | None) -> tuple[NDArray[np.bool_], NDArray[np.int64] | None]:
     """Return which rows count, and how many episodes each of these stands for (None: one)."""
-    kept = (den > 0).any(axis=1)
+    kept = np.asarray((den > 0).any(axis=1))
     if counts is None:
         return kept, None
     alike = np.asarray(counts, dtype=np.int64)

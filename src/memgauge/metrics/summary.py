@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from memgauge.metrics.document import SCHEMA, Summary
 from memgauge.metrics.efficiency import ABOVE_CHANCE, efficiency
 from memgauge.metrics.forgetting import forgetting
 from memgauge.metrics.inference import LEVEL, REDRAWS, Resampler
+from memgauge.metrics.memlens.summary import conversation_numbers
+from memgauge.metrics.memlens.table import TASK
 from memgauge.metrics.perception import markers, perception
 from memgauge.metrics.retrieval import retrievals
 
@@ -36,6 +38,8 @@ def summarise(
     target: float = ABOVE_CHANCE,
     budgets: Sequence[int] | None = None,
     models: Mapping[str, str] | None = None,
+    sizes: Mapping[str, float] | None = None,
+    subset: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Return every metric of a responses table as the document of `memgauge report --json`.
@@ -53,6 +57,9 @@ def summarise(
         that separate the systems, and the curves without limit.
     models
         The model behind each system, where known: retrieval is compared with reading everything by the same model.
+    sizes, subset
+        For the task `memlens` (`memgauge.metrics.memlens`): the size of the model behind each system, and the ids of a
+        subset of its questions, whose ranking of systems is compared with that of all.
     progress
         Advanced once for each cell.
 
@@ -87,6 +94,7 @@ def summarise(
         "confidence": [],
         "forgetting": [],
         "comparisons": [],
+        "memlens": conversation_numbers(rows, resampler=resampler, sizes=sizes, subset=subset),
         "notes": notes,
     }
     groups = families(cells)
@@ -142,6 +150,7 @@ def _add_cell(
     document["efficiency"].append(efficiency(cell, drawn, target))
     if sure is not None:
         document["confidence"].append(sure)
-    aged = forgetting(cell, resampler)
+    # The evidence of conversations has sections of its own, over abilities together.
+    aged = forgetting(cell, resampler) if cell.key["task"] != TASK else None
     if aged is not None:
         document["forgetting"].append(aged)

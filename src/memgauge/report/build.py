@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memgauge.errors import InputError
+from memgauge.errors import InputError, unknown_name
 from memgauge.metrics.document import Markers, Summary
 from memgauge.progress import Progress
 from memgauge.report.text import plain, short, storable
@@ -29,6 +29,8 @@ class Report(Summary):
     this document; only of systems that say something."""
     runs: list[dict[str, Any]]
     """The `run.json` of each run, and the `folder` that it was read from; only the latter where there is none."""
+    wrong_answers: dict[str, Any] | None
+    """Kinds of errors (`memgauge.metrics.wrong_answers`); null where no wrong answer is labelled."""
     warnings: list[str]
     """Sentences: errors, unfinished runs, small cells, systems of one name that differ, mixed versions."""
 
@@ -39,6 +41,8 @@ def build_report(
     redraws: int | None = None,
     seed: int = 0,
     target: float | None = None,
+    sizes: Mapping[str, float] | None = None,
+    subset: Collection[str] | None = None,
     show_progress: bool = True,
 ) -> Report:
     """Return the document of one or more runs.
@@ -54,13 +58,17 @@ def build_report(
         Run folders, or single `.parquet` or `.jsonl` response tables.
     redraws, seed, target
         As `memgauge.metrics.summary.summarise` takes them; None is its default.
+    sizes, subset
+        For the task `memlens`: sizes of the models behind systems, and ids of a subset of the questions.
 
-    Raises `InputError` for a source that is not readable.
+    Raises `InputError` for a source that is not readable, and for the size of a system that was not asked.
     """
     import polars as pl
 
     from memgauge.metrics.cells import one_per_key, one_per_question
+    from memgauge.metrics.inference import Resampler
     from memgauge.metrics.summary import summarise
+    from memgauge.metrics.wrong_answers import wrong_answers
 
     if not sources:
         raise InputError("no run to report: give one or more run folders")
@@ -93,6 +101,9 @@ def build_report(
         options["target"] = target
     cells = pooled.select(CELL).n_unique() if pooled.height else 0
     known = set(pooled["system"].unique().to_list())
+    for name in sizes or ():
+        if name not in known:
+            raise unknown_name("system", name, sorted(known))
     systems = {
         name: facts
         for record, label in zip(records, labels, strict=True)
@@ -101,10 +112,19 @@ def build_report(
     }
     with Progress("cells", cells if show_progress else None) as bar:
         models = {name: facts["model"] for name, facts in systems.items() if isinstance(facts.get("model"), str)}
-        summary = summarise(pooled, models=models, progress=bar if show_progress else None, **options)
+        summary = summarise(
+            pooled, models=models, sizes=sizes, subset=subset, progress=bar if show_progress else None, **options
+        )
     warnings += [*_run_warnings(records), *_row_warnings(pooled), *_context_warnings(pooled, systems)]
     warnings += _marker_warnings(summary["markers"])
-    document: Report = {**summary, "systems": systems, "runs": records, "warnings": [plain(text) for text in warnings]}
+    resampler = Resampler(summary["redraws"], seed)
+    document: Report = {
+        **summary,
+        "systems": systems,
+        "runs": records,
+        "wrong_answers": wrong_answers(pooled, resampler),
+        "warnings": [plain(text) for text in warnings],
+    }
     return document
 
 

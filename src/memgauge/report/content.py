@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from memgauge.report import tables
-from memgauge.report.charts import draw
+from memgauge.report.charts import draw, streams_only
 from memgauge.report.charts.grouping import Group, by_protocol, groups
 from memgauge.report.charts.theme import split_name
 from memgauge.report.guide import CAVEATS, READING
+from memgauge.report.memlens.sections import memlens_sections
 from memgauge.report.page import Block, Bullets, Fold, Note, Section, Table, Terms, Text, render_page
 from memgauge.report.text import count, named, percent, plain
+from memgauge.report.wrong_answers import wrong_answer_blocks
 
 Row = Mapping[str, Any]
 COMPARISONS_SHOWN = 200
@@ -37,8 +39,28 @@ def report_page(document: Row, charts: Mapping[str, Sequence[Block]] | None = No
 
 def report_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Section]:
     """Return the page's sections in order."""
+    memlens, streams = document.get("memlens"), streams_only(document)
+    errors = document.get("wrong_answers")
+    return [
+        *([Section("Warnings", [Note(text) for text in document["warnings"]])] if document["warnings"] else []),
+        *(memlens_sections(memlens, drawn) if memlens is not None else []),
+        *(_stream_sections(streams, drawn) if streams["cells"] or memlens is None else []),
+        *([Section("Wrong answers", wrong_answer_blocks(errors))] if errors is not None else []),
+        Section("Comparisons", _comparisons(document)),
+        Section("Outcomes", _outcomes(document, drawn)),
+        *(_cost_sections(streams) if streams["cells"] or memlens is None else []),
+        Section("What was run", _runs(document)),
+        Section("How to read the numbers", [Text(CAVEATS), Terms(READING)]),
+    ]
+
+
+def _cost_sections(document: Row) -> list[Section]:
+    return [Section("Costs", _costs(document)), Section("All cells", _cells(document))]
+
+
+def _stream_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list[Section]:
+    """Return the sections about streams."""
     sections = [
-        Section("Warnings", [Note(text) for text in document["warnings"]]) if document["warnings"] else None,
         Section("The four axes", _axes(document)),
         Section("Capacity", [*drawn["capacity"], *drawn["state"], *_capacity(document)]),
         Section("Efficiency", drawn["flops"]),
@@ -47,12 +69,6 @@ def report_sections(document: Row, drawn: Mapping[str, Sequence[Block]]) -> list
         Section("Calibration", _calibration(document, drawn)),
         Section("Perception check", _perception(document)) if document["perception"] or document["markers"] else None,
         Section("Retrieval", _retrieval(document)) if document["retrieval"] else None,
-        Section("Comparisons", _comparisons(document)),
-        Section("Outcomes", _outcomes(document, drawn)),
-        Section("Costs", _costs(document)),
-        Section("All cells", _cells(document)),
-        Section("What was run", _runs(document)),
-        Section("How to read the numbers", [Text(CAVEATS), Terms(READING)]),
     ]
     return [section for section in sections if section is not None]
 
@@ -75,11 +91,13 @@ def measured(document: Row) -> str:
         parts.append(f", {' and '.join(sorted(map(named, negatives), reverse=True))} negatives")
     arms = sorted({cell["arm"] for cell in cells} - {"none"})
     if arms:
-        parts.append(f", payoff {_listed('arm', arms)}")
+        payoff = "payoff " if set(arms) <= {"A", "B"} else ""
+        parts.append(f", {payoff}{_listed('arm', arms)}")
     parts.append(
         ". Each system writes an episode into its memory one observation after another, and then answers from that "
-        "memory alone. Accuracy counts an abstention as wrong. "
-        f"Intervals are {percent(document['level'], 0)} % intervals from a bootstrap over whole episodes "
+        "memory alone. Accuracy counts an abstention as wrong"
+        + (", except where the conversation does not hold the answer. " if document.get("memlens") else ". ")
+        + f"Intervals are {percent(document['level'], 0)} % intervals from a bootstrap over whole episodes "
         f"({document['redraws']:,} redraws, seed {document['seed']})."
     )
     return "".join(parts)

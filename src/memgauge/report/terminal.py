@@ -7,7 +7,9 @@ from typing import IO, Any
 
 from memgauge.report import tables
 from memgauge.report import text as write
+from memgauge.report.charts import streams_only
 from memgauge.report.charts.grouping import Group, by_protocol, groups, widest
+from memgauge.report.memlens.terminal import listings
 from memgauge.report.text import NONE, named
 
 WIDTH = 100
@@ -28,6 +30,10 @@ def print_report(document: Row, file: IO[str] | None = None) -> None:
     console = Console(file=file, highlight=False)
     if not console.is_terminal:
         console.width = WIDTH  # a file or a pipe: the same, whoever reads it
+    if document.get("memlens") is not None:
+        for listing in listings(document["memlens"]):
+            _print(console, listing.title, listing.columns, listing.blocks, drop=True)
+        document = streams_only(document)
     lookup = tables.Lookup(document)
     shown = tables.main_groups(document)
     for group in shown:
@@ -55,7 +61,7 @@ def print_report(document: Row, file: IO[str] | None = None) -> None:
         console.print(Text(f"warning: {warning}"))
     for note in document["notes"]:
         console.print(Text(f"note: {note}"))
-    if not document["cells"]:
+    if not document["cells"] and document.get("memlens") is None:
         console.print("No question was right or wrong: there is nothing to report.")
 
 

@@ -6,10 +6,12 @@ import dataclasses
 import hashlib
 import io
 import itertools
+import json
 import os
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -205,6 +207,25 @@ def test_fitting_and_wrapping():
     lines = wrapped("short words and oneextremelylongwordwithoutanyspaceatall end", plain, 90)
     assert all(plain.getlength(line) <= 90 for line in lines)
     assert "".join(lines).replace(" ", "") == "shortwordsandoneextremelylongwordwithoutanyspaceatallend"
+
+
+NOTO = Path("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf")
+
+
+def test_atlas_index():
+    index = json.loads((DATA / "atlas.json").read_text("utf-8"))
+    assert list(index["places"]) == list(NAMES)
+    with Image.open(DATA / "atlas.png") as image:
+        assert image.size == (16 * index["cell"], 11 * index["cell"])
+
+
+@pytest.mark.skipif(not NOTO.exists(), reason="the Debian package fonts-noto-color-emoji is not installed")
+def test_atlas_is_made_by_its_tool(tmp_path):
+    tool = Path(__file__).parents[3] / "tools" / "make_atlas.py"
+    subprocess.run([sys.executable, str(tool), str(NOTO), "--out", str(tmp_path)], check=True)
+    assert (tmp_path / "atlas.json").read_bytes() == (DATA / "atlas.json").read_bytes()
+    with Image.open(tmp_path / "atlas.png") as new, Image.open(DATA / "atlas.png") as old:
+        assert new.tobytes() == old.tobytes()
 
 
 def test_shipped_data():

@@ -7,17 +7,20 @@ TimeoutError) when it cannot answer. A failure is an outcome of its own, never a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from memgauge.grading.judge.cache import JudgeCache, cache_key
+from memgauge.grading.judge.cache import JudgeCache, key_maker
 from memgauge.grading.judge.prompts import Message, Request, judge_request
 from memgauge.grading.judge.verdict import parse_verdict
 from memgauge.grading.outcomes import Outcome
 
 Judge = Callable[[Sequence[Message]], Awaitable[str]]
 """From chat messages to the judge's text."""
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
 
 
 class JudgeFailedError(Exception):
@@ -77,26 +80,63 @@ class Asking:
             raise ValueError("concurrency and attempts must be at least 1")
 
 
-async def judge_all(items: Iterable[JudgeItem], asking: Asking, cache: JudgeCache) -> AsyncIterator[Judged]:
-    """Yield what became of each item, in the order in which they are done; items are taken lazily.
+@dataclass(frozen=True, slots=True)
+class Read(Generic[Value]):
+    """What a reader found in a judge's text."""
 
-    Clear verdicts are kept in the cache as they come, so that a run that was stopped goes on where it was. Two items
-    of equal content are asked once if one is done before the other begins.
+    value: Value | None
+    """None where the text says nothing clear."""
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Generic[Item, Value]):
+    """What became of one request."""
+
+    item: Item
+    value: Value | None
+    raw: str | None
+    rule: str
+    attempts: int
+    error: str | None = None
+
+
+class Store(Protocol[Value]):
+    """Keeps clear replies by key."""
+
+    def find(self, key: str) -> tuple[Value, str] | None:
+        """Return the value and the text it was read from, or None."""
+        ...
+
+    def keep(self, key: str, value: Value, raw: str) -> None:
+        """Keep a clear reply."""
+        ...
+
+
+async def ask_all(
+    items: Iterable[tuple[Item, Request]],
+    read: Callable[[str, Request], Read[Value]],
+    asking: Asking,
+    store: Store[Value],
+) -> AsyncGenerator[Heard[Item, Value], None]:
+    """Ask a judge each request; yield what became of it, in the order in which they are done.
+
+    Items are taken lazily. What `read` finds clear is kept in the store as it comes, so that a run that was stopped
+    goes on where it was. Two requests of equal content are asked once if one is done before the other begins.
     """
     source = iter(items)
-    running: set[asyncio.Task[Judged]] = set()
+    make_key = key_maker(asking.model, asking.parameters)
+    running: set[asyncio.Task[Heard[Item, Value]]] = set()
     try:
         while True:
-            while len(running) < asking.concurrency and (item := next(source, None)) is not None:
-                request = judge_request(
-                    item.task, item.question, item.reference, item.prediction, old_answer=item.old_answer
-                )
-                key = cache_key(request.content_key, asking.model, asking.parameters)
-                kept = cache.get(key)
+            while len(running) < asking.concurrency and (taken := next(source, None)) is not None:
+                item, request = taken
+                key = make_key(request.content_key)
+                kept = store.find(key)
                 if kept is not None:
-                    yield Judged(item.id, Outcome.ANSWERED, kept.value, kept.raw, "cache", 0)
+                    yield Heard(item, kept[0], kept[1], "cache", 0)
                 else:
-                    running.add(asyncio.ensure_future(_ask(item, request, key, asking, cache)))
+                    running.add(asyncio.ensure_future(_ask(item, request, key, read, asking, store)))
             if not running:
                 return
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -108,7 +148,14 @@ async def judge_all(items: Iterable[JudgeItem], asking: Asking, cache: JudgeCach
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _ask(item: JudgeItem, request: Request, key: str, asking: Asking, cache: JudgeCache) -> Judged:
+async def _ask(
+    item: Item,
+    request: Request,
+    key: str,
+    read: Callable[[str, Request], Read[Value]],
+    asking: Asking,
+    store: Store[Value],
+) -> Heard[Item, Value]:
     raw = error = None
     rule = "no reply"
     wait = asking.wait_s
@@ -122,11 +169,35 @@ async def _ask(item: JudgeItem, request: Request, key: str, asking: Asking, cach
                 wait *= 2
             continue
         error = None
-        verdict = parse_verdict(raw, request.fence)
-        rule = verdict.rule
-        if verdict.value is not None:
-            cache.put(key, verdict.value, raw)
-            return Judged(item.id, Outcome.ANSWERED, verdict.value, raw, rule, attempt)
+        found = read(raw, request)
+        rule = found.rule
+        if found.value is not None:
+            store.keep(key, found.value, raw)
+            return Heard(item, found.value, raw, rule, attempt)
     if error is not None:
-        return Judged(item.id, Outcome.JUDGE_ERROR, None, raw, "the judge failed", asking.attempts, error)
-    return Judged(item.id, Outcome.UNPARSED, None, raw, rule, asking.attempts)
+        return Heard(item, None, raw, "the judge failed", asking.attempts, error)
+    return Heard(item, None, raw, rule, asking.attempts)
+
+
+async def judge_all(items: Iterable[JudgeItem], asking: Asking, cache: JudgeCache) -> AsyncGenerator[Judged, None]:
+    """Yield the verdict on each item, as `ask_all` yields it: clear ones are kept, the others have an outcome."""
+    requests = ((item, _request(item)) for item in items)
+    heard = ask_all(requests, _verdict, asking, cache)
+    try:
+        async for one in heard:
+            if one.value is not None:
+                outcome = Outcome.ANSWERED
+            else:
+                outcome = Outcome.UNPARSED if one.error is None else Outcome.JUDGE_ERROR
+            yield Judged(one.item.id, outcome, one.value, one.raw, one.rule, one.attempts, one.error)
+    finally:
+        await heard.aclose()
+
+
+def _request(item: JudgeItem) -> Request:
+    return judge_request(item.task, item.question, item.reference, item.prediction, old_answer=item.old_answer)
+
+
+def _verdict(raw: str, request: Request) -> Read[int]:
+    verdict = parse_verdict(raw, request.fence)
+    return Read(verdict.value, verdict.rule)

@@ -1,6 +1,6 @@
 """Verdicts that were paid for once: a SQLite file, keyed by content, judge model and parameters.
 
-Only clear verdicts are kept. What failed or could not be read is asked again the next time.
+Only clear replies are kept. What failed or could not be read is asked again the next time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -36,8 +36,18 @@ def cache_key(content_key: str, model: str, parameters: Mapping[str, Any]) -> st
     >>> cache_key("a" * 64, "judge", {"temperature": 0}) == cache_key("a" * 64, "judge", {"temperature": 1})
     False
     """
+    return key_maker(model, parameters)(content_key)
+
+
+def key_maker(model: str, parameters: Mapping[str, Any]) -> Callable[[str], str]:
+    """Return `cache_key` for one judge: what is the same for all requests is hashed once."""
     settings = json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
-    return hashlib.sha256("\x1f".join((str(SCHEMA), content_key, model, settings)).encode()).hexdigest()
+    base = hashlib.sha256("\x1f".join((str(SCHEMA), model, settings)).encode()).digest()
+
+    def make(content_key: str) -> str:
+        return hashlib.sha256(base + content_key.encode()).hexdigest()
+
+    return make
 
 
 class JudgeCache:
@@ -64,6 +74,9 @@ class JudgeCache:
                     "CREATE TABLE IF NOT EXISTS verdicts (key TEXT PRIMARY KEY, value INTEGER NOT NULL, "
                     "raw TEXT NOT NULL) WITHOUT ROWID"
                 )
+                self._db.execute(
+                    "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, raw TEXT NOT NULL) WITHOUT ROWID"
+                )
                 self._db.execute(f"PRAGMA user_version={SCHEMA}")
             except BaseException:
                 self._db.close()
@@ -81,9 +94,28 @@ class JudgeCache:
         """Keep a verdict of 0 or 1 and the text that it was read from."""
         if value not in (0, 1):
             raise ValueError(f"a verdict is 0 or 1, got {value!r}")
-        text = raw.encode("utf-8", "replace").decode("utf-8")
         with self._lock:
-            self._db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, value, text))
+            self._db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, value, _storable(raw)))
+
+    def find(self, key: str) -> tuple[int, str] | None:
+        """Return the verdict and the text under a key, or None (`asking.Store`)."""
+        kept = self.get(key)
+        return None if kept is None else (kept.value, kept.raw)
+
+    def keep(self, key: str, value: int, raw: str) -> None:
+        """Keep a verdict (`asking.Store`)."""
+        self.put(key, value, raw)
+
+    def get_reply(self, key: str) -> str | None:
+        """Return a text that is no verdict, kept under a key, or None."""
+        with self._lock:
+            row = self._db.execute("SELECT raw FROM replies WHERE key=?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def put_reply(self, key: str, raw: str) -> None:
+        """Keep a text that is no verdict, such as the label of an error; whoever reads it reads it again."""
+        with self._lock:
+            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, _storable(raw)))
 
     def __len__(self) -> int:
         with self._lock:
@@ -101,3 +133,7 @@ class JudgeCache:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

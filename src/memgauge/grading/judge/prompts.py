@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -53,23 +53,7 @@ def judge_request(
     rubric = RUBRIC_OF.get(task)
     if rubric is None:
         raise unknown_name("judging task", task, RUBRIC_OF)
-    texts = _texts()
-    fence = _fence(question, reference, prediction, old_answer)
-    examples = []
-    for example in texts["examples"]:
-        score = f"{example['score']} point{'' if example['score'] == 1 else 's'}"
-        examples.append(
-            f"Example ({example['name']})\nQuestion: {example['question']}\nReference answer: {example['reference']}\n"
-            f"Student's answer: {example['answer']}\nVerdict: {example['rationale']} {score}."
-        )
-    system = "\n\n".join(
-        [
-            "\n".join(texts["policy"]),
-            *examples,
-            f"Criteria for this question: {texts['rubrics'][rubric]}",
-            "\n".join(texts["format"]),
-        ]
-    )
+    fence = fence_of(question, reference, prediction, old_answer)
     lines = [f"Question: {question}", f"Reference answer: {reference}"]
     if old_answer:
         lines.append(f"Outdated answer: {old_answer}")
@@ -82,8 +66,41 @@ def judge_request(
         "",
         "Grade it by the criteria.",
     ]
-    messages = ({"role": "system", "content": system}, {"role": "user", "content": "\n".join(lines)})
-    return Request(messages, fence, hashlib.sha256(_canonical(messages)).hexdigest())
+    return request_of(_system(rubric), "\n".join(lines), fence)
+
+
+def request_of(system: str, user: str, fence: str) -> Request:
+    """Return a request of two messages. `fence` stands around the judged text in `user` (`fence_of`)."""
+    key = hashlib.sha256(_digest(system))
+    key.update(user.encode("utf-8", "surrogatepass"))
+    messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
+    return Request(messages, fence, key.hexdigest())
+
+
+@lru_cache(maxsize=64)
+def _digest(system: str) -> bytes:
+    """Hash the part that many requests share once; it has a fixed length, so that no two requests share a key."""
+    return hashlib.sha256(system.encode("utf-8", "surrogatepass")).digest()
+
+
+@cache
+def _system(rubric: str) -> str:
+    """Return the policy, the worked examples, the criteria of a rubric and the form of the verdict."""
+    texts = _texts()
+    examples = []
+    for example in texts["examples"]:
+        score = f"{example['score']} point{'' if example['score'] == 1 else 's'}"
+        examples.append(
+            f"Example ({example['name']})\nQuestion: {example['question']}\nReference answer: {example['reference']}\n"
+            f"Student's answer: {example['answer']}\nVerdict: {example['rationale']} {score}."
+        )
+    parts = [
+        "\n".join(texts["policy"]),
+        *examples,
+        f"Criteria for this question: {texts['rubrics'][rubric]}",
+        "\n".join(texts["format"]),
+    ]
+    return "\n\n".join(parts)
 
 
 def rubric(task: str) -> str:
@@ -94,7 +111,7 @@ def rubric(task: str) -> str:
     return str(_texts()["rubrics"][name])
 
 
-def _fence(*parts: str | None) -> str:
+def fence_of(*parts: str | None) -> str:
     """Return a marker line that no part holds: a digest of them all, taken again until it is new to them."""
     digest = hashlib.sha256(_canonical(parts)).hexdigest()
     while any(part and digest[:24] in part for part in parts):

@@ -107,7 +107,7 @@ def token_counter(name: str) -> TokenCounter:
     Raises `InputError` when its package or its file is missing.
 
     >>> token_counter("regex")("It's 3:05 pm, isn't it?")
-    14
+    13
     """
     if name == "regex":
         return _count_words

@@ -145,6 +145,7 @@ def build_config(
         ontology=ontology,
         review=review,
     )
+    config.quota()
     config.to_dict()  # reads the files that it names
     if writer != "procedural" and not writer.startswith("model:"):
         raise unknown_name("writer", writer, ["procedural", "model:name=MODEL,base_url=URL"])

@@ -119,7 +119,7 @@ def refusal_builders(refusals: int) -> tuple[str, ...]:
     The list for a smaller number is the start of the one for a larger number.
 
     >>> refusal_builders(3)
-    ('msr_arithmetic', 'ku_update', 'tr_duration')
+    ('ku_update', 'tr_duration', 'msr_arithmetic')
     """
     shares = {name: PAPER_COUNTS[name] for name in BUILDERS}
     whole = sum(shares.values())

@@ -158,6 +158,8 @@ class Maker:
         slots = sorted(rng(seed, qid, "slots").sample(range(self.slots), plan.slots))
         own = [dates[slot] for slot in slots]
         original = build_blueprint(plan, id=qid, dates=own, used=frozenset(), cast=cast)
+        if plan.told:  # its text says what the pictures show, so nothing is left to protect
+            original = replace(original, facts=tuple(replace(fact, protected=()) for fact in original.facts))
         asked = refuse(original) if place.line.refusal else original
         by_id = dict(zip((fact.id for fact in original.facts), slots, strict=True))
         kept = {by_id[fact.id]: fact for fact in asked.facts}

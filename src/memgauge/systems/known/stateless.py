@@ -130,7 +130,7 @@ class AlwaysNo(StatelessSystem):
 
 @dataclass(frozen=True)
 class AlwaysAbstain(StatelessSystem):
-    """Never answers, payoff or not; an abstention counts as wrong (about a conversation without the answer, as right)."""
+    """Never answers, payoff or not; that counts as wrong (about a conversation without the answer, as right)."""
 
     kind: ClassVar[str] = "always-abstain"
     description: ClassVar[str] = "never answers"

@@ -160,7 +160,9 @@ def _manifest(path: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file}: not the manifest of a build of histories")
     config = manifest.get("config")
-    lengths = config.get("lengths") if isinstance(config, dict) else None
+    if not isinstance(config, dict):
+        raise InputError(f"{file}: lacks config")
+    lengths = config.get("lengths")
     if not isinstance(lengths, list) or not lengths or not all(isinstance(name, str) for name in lengths):
         raise InputError(f"{file}: config.lengths names no lengths")
     for name in ("accounting", "counts", "files", "pictures", "subset"):

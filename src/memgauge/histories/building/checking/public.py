@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ class PublicGates:
         )
         self.dates = Structural(
             "dates",
-            "dates have the form 2024/05/31 (Fri) 07:58 with the right weekday, increase, and come before the question's",
+            "dates have the form 2024/05/31 (Fri) 07:58 with the right weekday, increase, and precede the question's",
             "records",
             "the timeline is broken: build the folder again",
         )
@@ -105,7 +106,7 @@ class PublicGates:
 
     def add(self, item: Item) -> None:
         """Check one question."""
-        counted: dict[tuple[str, int], int] = {}
+        counted: dict[tuple[str, ...], int] = {}
         for length in self.folder.lengths:
             record = item.records[length.name]
             where = f"{item.id} at {length.name}"
@@ -114,7 +115,7 @@ class PublicGates:
             self._evidence(where, item, record)
             self._dates(where, record)
             self._lengths(where, item, record, length.name, counted)
-        for short, long in zip(self.folder.lengths, self.folder.lengths[1:], strict=False):
+        for short, long in itertools.pairwise(self.folder.lengths):
             self.nested.look()
             for problem in _not_nested(item, item.records[short.name], item.records[long.name]):
                 self.nested.add(f"{item.id}, {short.name} in {long.name}: {problem}")
@@ -191,14 +192,12 @@ class PublicGates:
             except InputError as error:
                 self.dates.add(f"{where}: {error}")
                 return
-        for place, (one, next_) in enumerate(zip(read, read[1:], strict=False)):
+        for place, (one, next_) in enumerate(itertools.pairwise(read)):
             if one >= next_:
                 self.dates.add(f"{where}: date {place + 1} ({one}) is not before the next one ({next_})")
                 return
 
-    def _lengths(
-        self, where: str, item: Item, record: Record, name: str, counted: dict[tuple[str, int], int]
-    ) -> None:
+    def _lengths(self, where: str, item: Item, record: Record, name: str, counted: dict[tuple[str, ...], int]) -> None:
         length = self.folder.accounting.length(name)
         figures = item.meta.lengths.get(name)
         pictures = sum(len(turn.images) for _, turns in sessions_of(record) for turn in turns)
@@ -210,11 +209,11 @@ class PublicGates:
         if self._counter is None:
             return
         text = 0
-        for session, turns in sessions_of(record):
-            key = (session, len(turns))
-            if key not in counted:
-                counted[key] = text_tokens([t.content for t in turns], self.folder.accounting, self._counter)
-            text += counted[key]
+        for _, turns in sessions_of(record):
+            said = tuple(turn.content for turn in turns)
+            if said not in counted:
+                counted[said] = text_tokens(said, self.folder.accounting, self._counter)
+            text += counted[said]
         price = self._price(item, record, length.budget - text)
         self.fill.look()
         self._sums[name][0] += text
@@ -287,4 +286,3 @@ def _not_nested(item: Item, short: Record, long: Record) -> Iterator[str]:
             yield f"session {name} has other turns"
     if len(cut) > 1:
         yield f"{len(cut)} fillers are cut"
-

@@ -61,7 +61,8 @@ class MetaFact(_Strict):
     role: Literal["evidence", "contrast", "decoy"]
     text: str
     mentions: dict[str, Any]
-    protected: list[str]
+    protected: list[str] = []
+    """Builds may leave it out: it is as long as the rest of the sidecar."""
     pictures: list[Picture]
 
 

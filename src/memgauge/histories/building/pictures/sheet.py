@@ -25,8 +25,8 @@ SANS, BOLD, SERIF, SERIF_BOLD, MONO, MONO_BOLD = (
     "DejaVuSansMono-Bold",
 )
 SMALLEST = 8
-"""Pixels an em of the smallest text. Only lines of the widest capitals reach it; ordinary text of the same length stays at
-11 or more (a test says so)."""
+"""Pixels an em of the smallest text. Only lines of the widest capitals reach it; ordinary text of the same length stays
+at 11 or more (a test says so)."""
 INK: Colour = (34, 36, 40)
 GREY: Colour = (104, 108, 116)
 
@@ -233,5 +233,5 @@ def encoded(image: Image.Image, extension: str) -> bytes:
         image.save(buffer, "jpeg", quality=88)
     else:
         few = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        few.save(buffer, "png", compress_level=5)
+        few.save(buffer, "png", compress_level=3)
     return buffer.getvalue()

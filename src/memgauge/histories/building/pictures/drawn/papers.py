@@ -214,7 +214,7 @@ def calendar(truth: Mapping[str, Any], rng: Random) -> Sheet:
     year, month, day = truth["year"], truth["month"], truth["day"]
     first = rng.choice((0, 6))
     weeks = months.Calendar(first).monthdayscalendar(year, month)
-    width, step, top = 448, 52, 132
+    width, step, top = 424, 48, 130
     head, ring = rng.choice(
         (((28, 84, 140), (206, 30, 40)), ((150, 44, 56), (24, 80, 190)), ((46, 104, 84), (206, 30, 40)))
     )
