@@ -14,7 +14,15 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from memgauge.cli.judge import agree, import_labels, sample
 from memgauge.errors import InputError
 from memgauge.grading.judge.files import labels_csv, read_verdicts, stratified_sample
-from memgauge.metrics.agreement import compare_verdicts, corrected_accuracy, exact_rate, format_bias, rank_correlation
+from memgauge.metrics.agreement import (
+    compare_labels,
+    compare_verdicts,
+    corrected_accuracy,
+    exact_rate,
+    format_bias,
+    rank_correlation,
+)
+from memgauge.metrics.verdicts import Verdicts, agreement_document, read_families
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -175,3 +183,58 @@ def test_a_sample_is_repeatable_and_in_proportion(tmp_path):
     assert drawn != stratified_sample(rows, 20, ("task",), 2)
     assert len(stratified_sample(rows, 500, ("task",), 1)) == 100
     assert labels_csv(drawn).count("\r\n") == 21
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kappa_of_several_labels_is_that_of_statsmodels(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, 80)
+    rater = np.where(rng.random(80) < 0.7, truth, rng.integers(0, 4, 80))
+    found = compare_labels([f"l{i}" for i in rater], [f"l{i}" for i in truth])
+    table = np.array([[((rater == i) & (truth == j)).sum() for j in range(4)] for i in range(4)])
+    other = cohens_kappa(table)
+    assert math.isclose(found.kappa, other.kappa, abs_tol=1e-12)
+    assert math.isclose(found.kappa_low, other.kappa_low, abs_tol=1e-9)
+    assert math.isclose(found.kappa_high, other.kappa_upp, abs_tol=1e-9)
+    assert sum(n for _, _, n in found.differing) == (rater != truth).sum()
+    assert compare_labels([], []).kappa is None
+
+
+def judged(question, system, first, second, words=9):
+    return Verdicts(question, system, "KU", first, second, words)
+
+
+def test_a_judge_that_favours_a_family_is_found_out():
+    """Right answers are right for all; of the wrong ones, those of one family are credited half of the time."""
+    pairs = []
+    for i in range(200):
+        pairs += [judged(f"q{i}", name, int(i % 2), int(i % 2)) for name in ("gpt-a", "gpt-b")]
+        pairs.append(judged(f"q{i}", "Qwen-7B", int(i % 4 != 0), int(i % 2)))
+    found = agreement_document(pairs, families={"qwen": ["qwen*"], "gpt": ["gpt-*"]})
+    qwen, gpt = found["families"]
+    assert qwen["systems"] == ["Qwen-7B"]
+    # A quarter of Qwen's answers is credited wrongly, and none of the others.
+    assert math.isclose(qwen["gap"]["value"], 0.25, abs_tol=1e-9)
+    assert qwen["gap"]["low"] > 0.15
+    assert qwen["gap"]["high"] < 0.35
+    assert math.isclose(gpt["gap"]["value"], -0.25, abs_tol=1e-9)
+    assert found["mean_accuracy_delta"] == pytest.approx(0.25 / 3)
+
+
+def test_accuracies_are_corrected_for_the_form():
+    """A rater that credits 4 of 10 wrong short answers and no wrong long one."""
+    pairs = [judged(f"s{i}", "a", int(i < 6 or i < 10), int(i < 6), words=2) for i in range(10)]
+    pairs += [judged(f"l{i}", "a", int(i < 5), int(i < 5), words=20) for i in range(10)]
+    rated = [*pairs, *(judged(f"x{i}", "a", 1, None, words=1) for i in range(10))]
+    form = agreement_document(pairs, rated=rated)["format_bias"]
+    assert (form["short"]["first_only"], form["long"]["first_only"]) == (4, 0)
+    corrected = form["corrected"]["a"]
+    assert (corrected["n"], corrected["accuracy"]) == (30, pytest.approx(25 / 30))
+    assert corrected["corrected"] == pytest.approx((20 * 0.6 + 5) / 30)
+
+
+def test_families_are_read():
+    assert read_families(["a=x*, y", "b=z"], InputError) == {"a": ("x*", "y"), "b": ("z",)}
+    for bad in (["a"], ["=x"], ["a=x,"], ["a=x", "a=y"]):
+        with pytest.raises(InputError):
+            read_families(bad, InputError)

@@ -91,7 +91,11 @@ def system_rows(
             right = bool(luck[number] <= cut) and not unanswerable
             more: Row = {}
             if not unanswerable:
-                more = {"age": float((number * 7) % 20 + place), "age_unit": "sessions", "age_days": 1.5 * (number % 30)}
+                more = {
+                    "age": float((number * 7) % 20 + place),
+                    "age_unit": "sessions",
+                    "age_days": 1.5 * (number % 30),
+                }
             if confident and not declined:
                 more["confidence"] = float(np.clip(1 - luck[number] + 0.1 * rng.normal(), 0, 1))
             rows.append(

@@ -132,9 +132,14 @@ def _print_errors(summary: dict[str, Any], document: dict[str, Any] | None) -> N
         name = group["system"] if group["grouping"] == "all" else f"  {group['group']}"
         arm = "" if group["arm"] == "none" else f" {group['arm']}"
         lines.append(
-            [f"{name}{arm}", f"{group['length']:,}", f"{group['labelled']:,}", _percent(group["near_miss"])]
-            + labels
-            + causes
+            [
+                f"{name}{arm}",
+                f"{group['length']:,}",
+                f"{group['labelled']:,}",
+                _percent(group["near_miss"]),
+                *labels,
+                *causes,
+            ]
         )
     heads = ["", "L", "labelled", "near miss", *(label.replace("_", " ") for label in document["labels"])]
     print_table("Shares of the labelled wrong answers, %", [*heads, *document["causes"]], lines)
@@ -154,9 +159,8 @@ def _print_errors(summary: dict[str, Any], document: dict[str, Any] | None) -> N
         found = agreement[part]
         if found["n"]:
             kappa = "-" if found["kappa"] is None else f"{found['kappa']:.3f}"
-            print(
-                f"Rules and judge, {what}: the same in {_percent(found['agreement'])} % of {found['n']:,}, kappa {kappa}"
-            )
+            same = _percent(found["agreement"])
+            print(f"Rules and judge, {what}: the same in {same} % of {found['n']:,}, kappa {kappa}")
 
 
 def _percent(rate: dict[str, Any]) -> str:

@@ -251,10 +251,11 @@ def _leaves(value: Any, name: str = "") -> Iterator[str]:
         iso = _ISO.fullmatch(value)
         if iso is not None:
             yield "/".join(iso.groups())
-        elif len(value.split()) > _MANY_WORDS:
-            yield from _DIGITS.findall(value)
         else:
-            yield value
+            if len(value.split()) <= _MANY_WORDS:
+                yield value
+            if len(value.split()) > 1:
+                yield from _DIGITS.findall(value)
 
 
 def _cents(value: Any) -> Iterator[int]:

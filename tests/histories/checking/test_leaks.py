@@ -174,7 +174,7 @@ def riddles(seed=0, leak=""):
         if leak == "wording":
             said = "please tell" if answer in "12" else "kindly say"
         facts = (f"There were {answer} of them.",) if leak == "said" and number % 2 else ()
-        found.append(riddle(number, answer, text=f"{said} {session_text(draw)}", facts=facts))
+        found.append(riddle(number, answer, text=f"{said} {' '.join(draw.choices(WORDS, k=12))}", facts=facts))
     draw.shuffle(found)
     return found
 
@@ -266,15 +266,15 @@ def test_the_error_of_an_area_grows_with_clusters():
 
 
 def test_the_lower_bound_covers():
-    """Of 400 simulated areas of 0.5 the bound lies above 0.5 in about 1 %: at most 12 (p < 0.0005 for more)."""
+    """Of 200 simulated areas of 0.5 the bound lies above 0.5 in about 1 %: at most 9 (p < 0.0001 for more)."""
     above = 0
-    for seed in range(400):
+    for seed in range(200):
         draw = np.random.default_rng(seed)
         groups = np.repeat(np.arange(60), 6)
         scores = draw.normal(size=360) + 0.5 * draw.normal(size=60)[groups]
         labels = draw.random(360) < 0.4
         above += inference.auc(scores, labels, groups, seed).lower > 0.5
-    assert above <= 12
+    assert above <= 9
 
 
 def test_tails_against_scipy():

@@ -141,7 +141,7 @@ def texts(sheet):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("full", [False, True], ids=["any", "longest"])
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_text_is_cut_off(kind, full, data):
     spec = data.draw(specs(kind, full=full))

@@ -92,13 +92,15 @@ def on_sheet(corners, paper, x, y):
 
 
 def test_calendar_ring():
-    for seed in range(60):
+    for seed in range(40):
         spec = example("calendar", seed)
         picture = pixels(spec)
         ((paper, corners),) = compose(spec).laid
-        ring = np.ptp(picture, axis=2) > 84
-        ring[:150] = False
-        y, x = (np.ptp(part) / 2 + part.min() for part in np.nonzero(ring))
+        # The ring is the one coloured shape of its size; the head of the page is larger, its holes are smaller.
+        labels, _ = ndimage.label(np.ptp(picture, axis=2) > 84, structure=np.ones((3, 3)))
+        boxes = [box for box in ndimage.find_objects(labels) if all(32 <= part.stop - part.start <= 58 for part in box)]
+        assert len(boxes) == 1, seed
+        y, x = ((part.start + part.stop - 1) / 2 for part in boxes[0])
         days = [written for written in paper.written if written.text.isdigit()]
         places = {}
         for day in days:
@@ -113,7 +115,7 @@ def test_calendar_ring():
 def test_calendar_columns_are_weekdays():
     import calendar
 
-    for seed in range(30):
+    for seed in range(10):
         spec = example("calendar", seed)
         ((paper, _),) = compose(spec).laid
         heads = {w.text: (w.box[0] + w.box[2]) / 2 for w in paper.written if w.text in list(calendar.day_abbr)}
@@ -128,7 +130,7 @@ def test_calendar_columns_are_weekdays():
 @pytest.mark.parametrize("labels", [list("ABCDE"), [f"Rather long {i}" for i in range(7)]], ids=["upright", "lying"])
 def test_chart_lengths(labels):
     rng = Random(7)
-    for seed in range(20):
+    for seed in range(10):
         values = [rng.randrange(0, 400) for _ in labels]
         values[rng.randrange(len(values))] = 400
         bars = [{"label": label, "value": value} for label, value in zip(labels, values, strict=True)]
@@ -169,7 +171,7 @@ def turn_apart(first, second):
 
 
 def test_clock_hands():
-    for seed in range(100):
+    for seed in range(50):
         spec = example("clock", seed)
         picture = pixels(spec)
         hour, minute = spec.truth["hour"], spec.truth["minute"]
@@ -191,7 +193,7 @@ def test_clock_hands():
 def test_plate_text_is_whole():
     """The text keeps a free margin inside the plate's border, for any width of text."""
     rng = Random(3)
-    for seed in range(60):
+    for seed in range(30):
         text = "".join(rng.choice("WMQ I1ABC") for _ in range(rng.randrange(2, 10))).strip() or "A"
         ((paper, _),) = compose(ImageSpec("plate", {"text": text}, seed)).laid
         picture = np.asarray(paper.image).astype(int)
@@ -211,7 +213,7 @@ SOLID = ("hammer", "owl", "pear", "teapot", "rocket", "boot", "radio", "crab", "
 def test_shelf_counts():
     """Things stand apart: there are as many gaps between them as their number says, and each of the right kind."""
     rng = Random(11)
-    for seed in range(40):
+    for seed in range(20):
         names = rng.sample(SOLID, rng.randrange(1, 5))
         items = [{"entity": name, "count": rng.randrange(1, 7)} for name in names]
         picture = pixels(ImageSpec("shelf", {"items": items}, seed))
@@ -226,7 +228,7 @@ def test_shelf_counts():
 
 
 def test_tray_cells():
-    for seed in range(40):
+    for seed in range(20):
         spec = example("tray", seed)
         picture = pixels(spec)
         cells = distance(picture, (246, 243, 236)) <= 12

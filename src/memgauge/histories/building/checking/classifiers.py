@@ -57,11 +57,14 @@ def _out_of_fold(
     features: Any, labels: Labels, groups: NDArray[np.int64], make: Callable[[], Any]
 ) -> NDArray[np.float64]:
     """Return the probability of evidence of each row from a model that has not seen its question."""
+    from threadpoolctl import threadpool_limits
+
     scores = np.full(labels.size, 0.5)
-    for train, test in _folds(groups):
-        if labels[train].all() or not labels[train].any():
-            continue
-        scores[test] = make().fit(features[train], labels[train]).predict_proba(features[test])[:, 1]
+    with threadpool_limits(1):  # the models are small: threads would wait for each other
+        for train, test in _folds(groups):
+            if labels[train].all() or not labels[train].any():
+                continue
+            scores[test] = make().fit(features[train], labels[train]).predict_proba(features[test])[:, 1]
     return scores
 
 

@@ -234,6 +234,7 @@ def _learned(by_builder: Mapping[str, Sequence[Riddle]], *, enough: bool) -> Gat
 def _predicted(riddles: Sequence[Riddle]) -> int:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     texts = ["\n".join((r.text, *r.facts)) for r in riddles]
     places = np.array([r.space.index(r.answer) for r in riddles])
@@ -245,8 +246,9 @@ def _predicted(riddles: Sequence[Riddle]) -> int:
         if len(set(places[train].tolist())) < 2:
             hits += int((places[test] == places[train][0]).sum())
             continue
-        model = LogisticRegression(C=10.0, max_iter=200).fit(features[train], places[train])
-        scores = model.predict_proba(features[test])
+        with threadpool_limits(1):
+            model = LogisticRegression(C=10.0, max_iter=200).fit(features[train], places[train])
+            scores = model.predict_proba(features[test])
         for row, index in zip(scores, test.tolist(), strict=True):
             able = model.classes_ < len(riddles[index].space)
             hits += int(bool(able.any()) and model.classes_[able][np.argmax(row[able])] == places[index])

@@ -20,11 +20,8 @@ def print_report(report: Report, *, strict: bool = False) -> None:
     figures = [gate for gate in report.gates if gate.kind != "structural"]
     print_table(
         f"statistical gates ({report.evidence_sessions:,} evidence sessions)",
-        ("gate", "verdict", "measured", "99 % bound", "threshold", "n"),
-        [
-            (g.name, g.verdict, _figure(g.measured), _figure(g.bound), _figure(g.threshold), f"{g.n:,} {g.unit}")
-            for g in figures
-        ],
+        ("gate", "verdict", "measured", "bound", "limit", "n"),
+        [(g.name, g.verdict, _figure(g.measured), _figure(g.bound), _figure(g.threshold), f"{g.n:,}") for g in figures],
         left=2,
     )
     failed = report.failed(strict=strict)

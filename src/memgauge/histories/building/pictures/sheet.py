@@ -74,6 +74,12 @@ def wrapped(text: str, with_font: ImageFont.FreeTypeFont, room: float) -> list[s
     return [*lines, line] if line else lines
 
 
+@lru_cache(maxsize=4096)
+def _extent(text: str, with_font: ImageFont.FreeTypeFont, anchor: str) -> Box:
+    """Return the pixels that a text covers around its anchor."""
+    return with_font.getbbox(text, anchor=anchor)
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """A text that was drawn, and the pixels it covers on its sheet."""
@@ -122,7 +128,7 @@ class Sheet:
         """Draw one line of text at an anchor (Pillow's two letters), smaller where `room` pixels are too few."""
         chosen = fitting(text, face, size, room)
         self.pen.text((x, y), text, font=chosen, fill=ink, anchor=anchor)
-        left, top, right, bottom = chosen.getbbox(text, anchor=anchor)
+        left, top, right, bottom = _extent(text, chosen, anchor)
         self.written.append(Written(text, (x + left, y + top, x + right, y + bottom), round(chosen.size)))
 
     def paste(self, picture: Image.Image, x: float, y: float) -> None:

@@ -121,7 +121,7 @@ def price_tag(truth: Mapping[str, Any], rng: Random) -> Sheet:
 
 def boarding_pass(truth: Mapping[str, Any], rng: Random) -> Sheet:
     """Draw a boarding pass with its stub."""
-    width, height = 560, 268
+    width, height = 560, 240
     band = rng.choice(((20, 70, 140), (150, 30, 50), (10, 110, 105), (80, 60, 130)))
     paper = Sheet(width, height, rng.choice(PAPERS))
     paper.pen.rectangle((0, 0, width, 44), fill=band)
@@ -214,7 +214,7 @@ def calendar(truth: Mapping[str, Any], rng: Random) -> Sheet:
     year, month, day = truth["year"], truth["month"], truth["day"]
     first = rng.choice((0, 6))
     weeks = months.Calendar(first).monthdayscalendar(year, month)
-    width, step, top = 424, 48, 130
+    width, step, top = 400, 44, 126
     head, ring = rng.choice(
         (((28, 84, 140), (206, 30, 40)), ((150, 44, 56), (24, 80, 190)), ((46, 104, 84), (206, 30, 40)))
     )
