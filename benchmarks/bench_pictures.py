@@ -21,7 +21,7 @@ BOUND = 20.0
 
 
 def measure(kind: str, count: int) -> dict[str, float]:
-    """Mean and largest milliseconds and mean kilobytes over `count` pictures of a kind."""
+    """Mean and median milliseconds and mean kilobytes over `count` pictures of a kind."""
     specs = [example(kind, seed) for seed in range(count)]
     draw(specs[0])
     times, sizes = [], []

@@ -1,4 +1,4 @@
-"""`memgauge memlens errors`: evidence from a sidecar, rules, a judge, the labels in the run, the numbers, the report."""
+"""`memgauge memlens errors`: evidence from a sidecar, rules, a judge, labels in the run, the numbers, the report."""
 
 from __future__ import annotations
 
@@ -27,14 +27,19 @@ QUESTIONS = {
     "q_sum": (
         "multi_session_reasoning", "How much did the lamps cost in all?", "$9.50", "msr_arithmetic",
         {"gold": {"cents": [300, 450, 200]}},
-        [fact("tag", item="Lamp", cents=300), fact("tag", item="Shade", cents=450), fact("it was $2.00", mentions={"cents": 200})],
+        [
+            fact("tag", item="Lamp", cents=300),
+            fact("tag", item="Shade", cents=450),
+            fact("it was $2.00", mentions={"cents": 200}),
+        ],
     ),
     "q_code": (
         "information_extraction", "What is the code of the door?", "9386", "ie_chat", {},
         [fact("chat", messages=[{"sender": "them", "text": "The door code is 9386, be there.", "time": "15:46"}])],
     ),
     "q_ku": (
-        "knowledge_update", "Which tea do I drink now?", "oolong", "ku_update", {"gold": {"chain": ["assam", "oolong"]}},
+        "knowledge_update", "Which tea do I drink now?", "oolong", "ku_update",
+        {"gold": {"chain": ["assam", "oolong"]}},
         [fact("this one", entity="assam"), fact("this one", entity="oolong")],
     ),
     "q_date": (
@@ -216,7 +221,7 @@ def test_a_judge_labels_the_rest_and_checks_some(folder, capsys, monkeypatch):
         found = json.loads(capsys.readouterr().out)
         body = server.requests[0].body["messages"]
         assert "Right answer: A" in body[1]["content"]
-        assert '"year": 2023' in body[1]["content"] or "picture: a tag" in body[1]["content"]
+        assert '"year": 2023' in body[1]["content"]
         assert errors(folder, "--judge", spec(server), "--check", "3") == 0
         assert server.count == 4  # what is there is not asked again
     assert labels(folder)["q_two"] == "unsupported_answer"

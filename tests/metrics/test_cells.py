@@ -153,7 +153,7 @@ def test_the_order_of_rows_changes_nothing(random):
 
 @given(
     st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=30),
-    st.lists(st.sampled_from(["unparsed", "judge_error", "model_error", "refused_by_server"]), max_size=10),
+    st.lists(st.sampled_from(["unparsed", "pending", "judge_error", "model_error", "refused_by_server"]), max_size=10),
 )
 @settings(max_examples=40, deadline=None)
 def test_errors_change_nothing_but_the_counts(answers, errors):
@@ -182,10 +182,12 @@ def test_every_outcome_is_counted_by_its_kind():
         known.response(None, query="q3"),
         known.response(False, query="q4", outcome="refused_by_server", refused_kind="too_long"),
         known.response(False, query="q5", outcome="unparsed"),
+        known.response(False, query="q6", outcome="pending"),
     ]
     found = describe(rows)
     assert found["outcomes"] == {
-        "answered": 1, "abstained": 3, "unparsed": 1, "judge_error": 0, "model_error": 0, "refused_by_server": 1,
+        "answered": 1, "abstained": 3, "unparsed": 1, "pending": 1, "judge_error": 0, "model_error": 0,
+        "refused_by_server": 1,
     }  # fmt: skip
     assert found["abstain_kinds"] == {"explicit": 1, "format": 1, "overflow": 1}
     assert found["refused_kinds"] == {"too_long": 1, "filtered": 0, "empty": 0}

@@ -36,7 +36,7 @@ def test_one_run_is_its_own_summary(tmp_path: Path) -> None:
     document = report(make_run(tmp_path / "a", rows))
     alone = json.loads(json.dumps(summarise(frame(rows), redraws=FEW)))
     assert {name: document[name] for name in alone} == alone
-    assert set(document) == {*alone, "systems", "runs", "warnings"}
+    assert set(document) == {*alone, "systems", "runs", "warnings", "wrong_answers"}
     assert document["runs"][0]["run"] == "a"
     assert document["runs"][0]["folder"] == str(tmp_path / "a")
     json.dumps(document, allow_nan=False)

@@ -115,6 +115,7 @@ def compare_public(
 
 def _print_errors(summary: dict[str, Any], document: dict[str, Any] | None) -> None:
     from memgauge.cli.output import print_table
+    from memgauge.report.text import plain
 
     print(
         f"{summary['wrong']:,} wrong answers, the evidence of {summary['with_evidence']:,} is known: "
@@ -123,31 +124,29 @@ def _print_errors(summary: dict[str, Any], document: dict[str, Any] | None) -> N
     )
     if document is None:
         return
-    lines = []
+    settings: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for group in document["groups"]:
-        if group["grouping"] == "subtype":
-            continue
-        causes = [_percent(group["causes"][cause]) for cause in document["causes"]]
-        labels = [_percent(group["shares"][label]) for label in document["labels"]]
-        name = group["system"] if group["grouping"] == "all" else f"  {group['group']}"
-        arm = "" if group["arm"] == "none" else f" {group['arm']}"
-        lines.append(
-            [
-                f"{name}{arm}",
-                f"{group['length']:,}",
-                f"{group['labelled']:,}",
-                _percent(group["near_miss"]),
-                *labels,
-                *causes,
-            ]
-        )
-    heads = ["", "L", "labelled", "near miss", *(label.replace("_", " ") for label in document["labels"])]
-    print_table("Shares of the labelled wrong answers, %", [*heads, *document["causes"]], lines)
+        if group["grouping"] != "subtype":
+            settings.setdefault((group["system"], group["arm"], group["length"]), []).append(group)
+    for (system, arm, length), groups in settings.items():
+        lines = [["labelled of wrong", *(f"{group['labelled']:,} of {group['wrong']:,}" for group in groups)]]
+        lines += [
+            [label.replace("_", " "), *(_percent(group["shares"][label]) for group in groups)]
+            for label in document["labels"]
+            if any(group["shares"][label]["hits"] for group in groups)
+        ]
+        lines.append(["near misses", *(_percent(group["near_miss"]) for group in groups)])
+        lines += [
+            [f"failed: {cause}", *(_percent(group["causes"][cause]) for group in groups)]
+            for cause in document["causes"]
+        ]
+        where = f"{plain(system)}{'' if arm == 'none' else f', {arm}'}, L = {length:,}"
+        print_table(f"{where}: shares, %", ["", *(plain(group["group"]) for group in groups)], lines)
     shifts = [s for s in document["shifts"] if s["grouping"] == "all" and s["difference"]["value"] is not None]
     if shifts:
         rows = [
             [
-                f"{s['system']}: {s['label'].replace('_', ' ')}",
+                f"{plain(s['system'])}: {s['label'].replace('_', ' ')}",
                 f"{s['length_from']:,} to {s['length_to']:,}",
                 _points(s["difference"]),
             ]
@@ -178,7 +177,7 @@ def _print_public(document: dict[str, Any], show: int) -> None:
 
     rows = [
         [
-            f"{file['system']} ({file['results']})",
+            f"{plain(file['system'])} ({plain(file['results'])})",
             f"{file['length']:,}",
             f"{file['records']:,}",
             f"{file['judged']:,}",
@@ -198,7 +197,7 @@ def _print_public(document: dict[str, Any], show: int) -> None:
         print_table(f"{title}: their verdicts against ours", columns, lines)
     if document["reasons"]:
         lines = [[one["reason"], f"{one['n']:,}", one["means"]] for one in document["reasons"]]
-        print_table("Why verdicts differ", ["reason", "n", "meaning"], lines)
+        print_table("Why verdicts differ", ["reason", "n", "meaning"], lines, left=3)
     for one in document["differences"][:show]:
         said = short(plain(one["committed"] or ""), 60)
         print(

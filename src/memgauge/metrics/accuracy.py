@@ -52,7 +52,8 @@ def accuracies(cell: Cell, resampler: Resampler) -> Accuracies:
         (cell.sums(cell.correct, yes), cell.sums(ones, yes)),
         (cell.sums(cell.correct, no), cell.sums(ones, no)),
         (answered, asked),
-        (right, answered),
+        # Declining can be right where nothing holds the answer; it is no answer all the same.
+        (cell.sums(cell.correct, cell.answered), answered),
         (cell.sums(cell.score), asked),
     )
     numerators, denominators = (np.column_stack(side) for side in zip(*pairs, strict=True))

@@ -210,10 +210,9 @@ def no_picture_truth(b):
 
 
 def question_answered_twice(b):
-    number = b.number(builder="ku_update")
-    late = b.meta[number]["sessions"][::-1]
-    fact = next(f for s in late for f in s["facts"] if f["role"] == "decoy")
-    fact["key"] = b.meta[number]["key"]
+    """A decoy adds to the sum that is asked for."""
+    number = b.number(builder="msr_arithmetic")
+    b.facts(number, "decoy")[0].update(key=b.meta[number]["key"], mentions={"cents": 100})
 
 
 def refusal_that_could_answer(b):

@@ -64,8 +64,10 @@ def wrapped(text: str, with_font: ImageFont.FreeTypeFont, room: float) -> list[s
             continue
         if line:
             lines.append(line)
-        while with_font.getlength(word) > room:
-            cut = len(word) - 1
+        while (width := with_font.getlength(word)) > room:
+            cut = max(1, min(len(word) - 1, round(len(word) * room / width)))
+            while cut < len(word) - 1 and with_font.getlength(word[: cut + 1]) <= room:
+                cut += 1
             while cut > 1 and with_font.getlength(word[:cut]) > room:
                 cut -= 1
             lines.append(word[:cut])
