@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memgauge.errors import InputError
 from memgauge.files import write_whole
-from memgauge.grading.conversation import grade_conversation, judged_text
-from memgauge.grading.judge.asking import Asking, Judge, Judged, JudgeFailedError, JudgeItem, judge_all
+from memgauge.grading.conversation import judged_text
+from memgauge.grading.judge.asking import Asking, Judge, Judged, JudgeFailedError, judge_all
 from memgauge.grading.judge.cache import JudgeCache
 from memgauge.grading.judge.files import VerdictRow
 from memgauge.grading.judge.prompts import Message
 from memgauge.grading.subtypes import BY_RULE
 from memgauge.progress import Progress
-from memgauge.responses import ERROR_COLUMNS, JUDGE_AGAIN, ResponseLog, load_responses
+from memgauge.responses import JUDGE_AGAIN, ResponseLog, load_responses
 from memgauge.run import read_record
-from memgauge.system import Answer
 from memgauge.systems.models.conversing import chat
 from memgauge.systems.models.endpoint import NoAnswerError
 from memgauge.systems.models.faults import Refused
 from memgauge.systems.models.system import ModelSystem
 from memgauge.systems.registry import make_system
 from memgauge.systems.spec import format_spec, parse_spec
+from memgauge.verdict_rows import item_of, with_verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -191,41 +191,6 @@ def _count(summary: JudgeSummary, judged: Judged, row: Mapping[str, Any]) -> Non
         summary.judge_error += 1
     if len(summary.first_errors) < 5:
         summary.first_errors.append(f"{row['system']}, {row['episode']}: {row['error']}")
-
-
-def item_of(row: Mapping[str, Any]) -> JudgeItem:
-    """Return what a judge is asked about a row."""
-    text = judged_text(row["raw_output"] or "", row["grading"] or "strict")
-    return JudgeItem(row["key"], row["subtype"], row["question"], row["gold"], text, row["old_answer"])
-
-
-def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str, Any]:
-    """Return a row with a verdict; one without a clear 0 or 1 has no score."""
-    # Why an answer was thought wrong is said of the verdict that it had.
-    found = {**row, **dict.fromkeys(ERROR_COLUMNS), "judge": judge, "judge_output": judged.raw}
-    if judged.value is None:
-        outcome = str(judged.outcome)
-        said = judged.error or f"the judge's reply is no verdict: {judged.rule}"
-        return {**found, "outcome": outcome, "correct": None, "score": None, "abstain_kind": None, "error": said}
-    read = grade_conversation(
-        Answer(raw=row["raw_output"] or "", finish_reason=row["finish_reason"]),
-        subtype=row["subtype"],
-        question=row["question"],
-        reference=row["gold"],
-        old_answer=row["old_answer"],
-        mode=row["grading"] or "strict",
-    )
-    # A text that commits to nothing abstains, unless the judge credits it; to decline is right where nothing is known.
-    abstained = read.abstain_kind is not None and (judged.value == 0 or row["subtype"] == "AR")
-    return {
-        **found,
-        "outcome": "abstained" if abstained else "answered",
-        "abstain_kind": read.abstain_kind if abstained else None,
-        "answer": read.answer,
-        "correct": bool(judged.value),
-        "score": float(judged.value),
-        "error": None,
-    }
 
 
 def run_verdicts(folder: Path, who: Literal["run", "judge", "rules"] = "run") -> list[VerdictRow]:

@@ -20,11 +20,11 @@ from memgauge.histories.reading import Faults, open_histories
 from memgauge.histories.records import Record, RecordError
 from memgauge.importers.folder import file_sha256, write_folder
 from memgauge.importers.public import PublicAnswer, PublicResults, PublicVerdict, PublicVerdicts, read_public
-from memgauge.judging import with_verdict
 from memgauge.metrics.agreement import rank_correlation
 from memgauge.public_differences import REASONS, Difference, Pair, agreement_of, reason_of
 from memgauge.responses import check_rows, new_row, schema
 from memgauge.system import Answer
+from memgauge.verdict_rows import with_verdict
 
 if TYPE_CHECKING:
     import polars as pl

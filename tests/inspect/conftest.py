@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "histories"))
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,7 @@ def evaluator(root):
     def run(name="ecc_text", *, model=answer, folder="logs", **parameters):
         options = {n: parameters.pop(n) for n in list(parameters) if n.startswith("eval_")}
         small = {"lengths": "32", "count": 1, "queries": 4} | ({"bands": "max"} if name != "easyhuman" else {})
+        small = small if name != "memlens" else {}
         [log] = inspect_eval(
             f"memgauge/{name}",
             model=get_model("mockllm/model", custom_outputs=model) if callable(model) else model,

@@ -30,13 +30,17 @@ def import_inspect(
         bool, Parameter(negative="", help="Import what there is of an evaluation that failed or left samples out.")
     ] = False,
     check_truncation: Annotated[
-        bool, Parameter(help="Count an answer as refused when the server read fewer tokens than the stream has.")
+        bool, Parameter(help="Count an answer as refused when the server read fewer tokens than it was sent.")
     ] = True,
+    data: Annotated[
+        Path | None, Parameter(help="For memlens: the folder of histories, if it has moved since [as the log says].")
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Read logs of the tasks memgauge/ecc_text, ecc_video and easyhuman, and write a run for `report` and `compare`.
+    """Read logs of memgauge's own tasks, and write a run for `report` and `compare`.
 
-    Every question is made again and compared with the log; replies are graded here. Inspect need not be installed.
+    The tasks are memgauge/ecc_text, ecc_video, easyhuman and memlens. Every question is made again and compared with
+    the log; replies are graded here. Inspect need not be installed.
     """
     from memgauge.errors import InputError
     from memgauge.importers.inspect_rows import Options
@@ -45,7 +49,7 @@ def import_inspect(
 
     if label is not None and not label.strip():
         raise InputError("--label is empty: give a name")
-    options = Options(label, epoch, partial, check_truncation, pricer_of(price, "paper"))
+    options = Options(label, epoch, partial, check_truncation, pricer_of(price, "paper"), data)
     found = read(logs, options)
     if price is not None and len(found.systems) > 1:
         names = ", ".join(str(system["name"]) for system in found.systems)

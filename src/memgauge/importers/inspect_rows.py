@@ -11,14 +11,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgauge.drive import Asked, Wanted
 from memgauge.errors import InputError
 from memgauge.importers.folder import file_sha256
 from memgauge.importers.inspect_log import InspectLog
-from memgauge.inspect_tasks.plan import PARAMETERS, VERSION, Asking, AskingPlan, plan_of
+from memgauge.inspect_tasks import conversations
+from memgauge.inspect_tasks.asked import Asking, TaskPlan
+from memgauge.inspect_tasks.plan import PARAMETERS, VERSION, plan_of
 from memgauge.inspect_tasks.replies import NoReply, clean, read_output
+from memgauge.inspect_tasks.verdicts import judged_row
 from memgauge.progress import Progress
 from memgauge.rows import Asker, row_of, wanted_of
 from memgauge.system import Answer
@@ -26,10 +30,9 @@ from memgauge.system import Answer
 if TYPE_CHECKING:
     from memgauge.systems.models.pricing import Pricer
 
-SCORER = "membership"
 PREFIX = "memgauge/"
-STANDARD = {"max_tokens": 8192, "temperature": 0.0}
-"""What the tasks set; other values become part of the system's name."""
+VERSIONS = {**dict.fromkeys(PARAMETERS, VERSION), conversations.NAME: conversations.VERSION}
+"""The tasks whose logs are read, and the version of each."""
 NEUTRAL = frozenset(
     (
         *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
@@ -54,6 +57,8 @@ class Options:
     """Count an answer as refused when the server read fewer tokens than the stream has symbols or frames."""
     pricer: Pricer | None = None
     """What gives costs to answers; it is handed in, since importers know no system."""
+    data: Path | None = None
+    """For conversations: where the histories are, if they are no longer where the log says."""
 
 
 class Reading:
@@ -77,39 +82,51 @@ class Reading:
             "inspect_ai": _text(_dict(self.spec.get("packages")).get("inspect_ai")),
         }
         if options.pricer is not None:
-            options.pricer.check(self.plan.task.kind == "frame")
+            self.plan.check_price(options.pricer)
 
     def _wrong(self, what: str) -> InputError:
         return InputError(f"{self.log.path}: {what}")
 
-    def _plan(self) -> AskingPlan:
+    def _plan(self) -> TaskPlan:
         named = str(self.spec.get("task_registry_name") or self.spec.get("task"))[:100]
         name = named.removeprefix(PREFIX)
-        if not named.startswith(PREFIX) or name not in PARAMETERS:
-            known = ", ".join(PREFIX + known for known in PARAMETERS)
+        if not named.startswith(PREFIX) or name not in VERSIONS:
+            known = ", ".join(PREFIX + known for known in VERSIONS)
             raise self._wrong(
                 f"a log of the task {_printable(named)!r}; memgauge reads those of its own tasks: {known}"
             )
         version = self.spec.get("task_version")
-        if version != VERSION:
+        if version != VERSIONS[name]:
             raise self._wrong(
-                f"version {str(version)[:20]} of {named}; this memgauge reads version {VERSION}: import it with the "
-                "memgauge that ran it, or run it again"
+                f"version {str(version)[:20]} of {named}; this memgauge reads version {VERSIONS[name]}: import it with "
+                "the memgauge that ran it, or run it again"
             )
-        parameters = _dict(self.spec.get("task_args"))
+        metadata = _dict(self.spec.get("metadata"))
         try:
-            plan = plan_of(name, parameters)
+            plan = self._plan_of(name, _dict(self.spec.get("task_args")), _dict(metadata.get("places")))
+            expected = plan.recorded
         except InputError as error:
             raise self._wrong(f"its task_args cannot be used: {error}") from error
-        recorded = _dict(_dict(self.spec.get("metadata")).get("memgauge"))
-        expected = {"version": VERSION, "task": plan.task.name, **plan.identity}
+        recorded = _dict(metadata.get("memgauge"))
         if recorded != expected:
             names = [n for n in {**recorded, **expected} if recorded.get(n) != expected.get(n)]
+            differ = _printable(", ".join(sorted(names)))[:200]
+            needed = ", and with the data that it was run on" if name == conversations.NAME else ""
             raise self._wrong(
-                f"its data is not what this memgauge makes ({', '.join(sorted(names))} differ): import it with the "
-                "memgauge that ran it"
+                f"its data is not what this memgauge makes ({differ} differ): import it with the memgauge that ran "
+                f"it{needed}"
             )
         return plan
+
+    def _plan_of(self, name: str, parameters: dict[str, Any], places: dict[str, Any]) -> TaskPlan:
+        if name != conversations.NAME:
+            if self.options.data is not None:
+                raise InputError(f"--data is for logs of {PREFIX}{conversations.NAME}; {name} makes its own streams")
+            return plan_of(name, parameters)
+        # Paths as they were typed mean nothing in another folder; the log keeps whole ones as well.
+        whole = {n: places[n] for n in conversations.PLACES if n in places and parameters.get(n) is not None}
+        moved = {} if self.options.data is None else {"data": str(self.options.data)}
+        return conversations.conversation_plan({**parameters, **whole, **moved})
 
     def _check_status(self) -> None:
         status = str(self.log.header.get("status"))[:40]
@@ -149,13 +166,19 @@ class Reading:
         settings = {n: v for n, v in settings.items() if v is not None and n not in NEUTRAL}
         if settings.get("system_message"):
             raise self._wrong("a system message was put before the task's prompt: the question is another one")
-        delivery = {} if self.plan.images == "image_url" else {"images": self.plan.images}
+        delivery = dict(self.plan.delivery)
         arguments = {n: v for n, v in _dict(self.spec.get("model_args")).items() if v is not None}
-        changed = {n: v for n, v in settings.items() if STANDARD.get(n) != v} | delivery
+        changed = {n: v for n, v in settings.items() if self.plan.standard.get(n) != v} | delivery
         if arguments:
             changed["model_args"] = arguments
         name = _printable(model) + "".join(f",{n}={_short(v)}" for n, v in sorted(changed.items())).replace(",", ":", 1)
-        identity = {"model": model, "settings": settings, "model_args": arguments, **delivery, "version": VERSION}
+        identity = {
+            "model": model,
+            "settings": settings,
+            "model_args": arguments,
+            **delivery,
+            "version": self.plan.version,
+        }
         if self.options.pricer is not None:
             identity["price"] = self.options.pricer.identity
         if not self.options.check_truncation:
@@ -187,12 +210,11 @@ class Reading:
                 left.remove(asking.id)
                 sample = self.log.sample(asking.id, self.epoch)
                 wanted = keys[f"{asking.query.id} {asking.arm}"]
-                row = row_of(self._asked(asking, wanted, sample), asking.episode, asker)
-                self._check_score(sample, row)
-                found.append(row)
+                found.append(self._scored(sample, row_of(self._asked(asking, wanted, sample), asking.episode, asker)))
                 bar.advance(1)
         if left:
-            raise self._wrong(f"sample {sorted(left)[0][:80]!r} is not one of the task's")
+            why = "".join(f"; {note}" for note in self.plan.notes())
+            raise self._wrong(f"sample {sorted(left)[0][:80]!r} is not one of the task's{why}")
         if missing:
             if not self.options.partial:
                 raise self._wrong(
@@ -200,6 +222,7 @@ class Reading:
                     "or without logging samples?); give --partial to import the others"
                 )
             self.notes.append(f"{self.log.path.name}: {missing} of {missing + len(found)} questions were not asked")
+        self.notes += [f"{self.log.path.name}: {note}" for note in self.plan.notes()]
         empty = sum(row["refused_kind"] == "empty" for row in found)
         if empty:
             self.notes.append(
@@ -215,6 +238,9 @@ class Reading:
         where = f"sample {asking.id}"
         if sample.get("target") != asking.query.gold:
             raise self._wrong(f"{where}: its target is not the right answer; the log was made or changed elsewhere")
+        different = self.plan.different(asking, _dict(sample.get("metadata")))
+        if different:
+            raise self._wrong(f"{where}: {different}")
         if sample.get("invalidation"):
             raise self._wrong(f"{where} was invalidated; run it again (`inspect eval-retry`), and import that log")
         output = _dict(sample.get("output"))
@@ -235,6 +261,7 @@ class Reading:
             output,
             images=asking.images,
             least_tokens=asking.least_tokens if self.options.check_truncation else None,
+            counted=self.plan.counted,
         )
         if isinstance(back, NoReply):
             return replace(asked, error=back.said)
@@ -245,14 +272,10 @@ class Reading:
     def _priced(self, asking: Asking, back: Answer) -> Answer:
         if self.options.pricer is None or back.refused is not None:
             return back
-        size = self.plan.style.size
-        priced = self.options.pricer.answer(
-            asking.episode.length,
-            frame=(size, size) if asking.is_video else None,
-            option_frames=len(asking.query.question.clip),
-            natural=False,
-            tokens_in=back.tokens_in,
-        )
+        try:
+            priced = self.plan.price(self.options.pricer, asking, back.tokens_in)
+        except InputError as error:
+            raise self._wrong(f"sample {asking.id}: {error}") from error
         return back if priced is None else replace(back, flops_write=priced.write, price=priced.read)
 
     def _check_request(self, asking: Asking, sample: Mapping[str, Any], where: str) -> None:
@@ -269,30 +292,25 @@ class Reading:
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         parts = [_dict(part) for part in parts] if isinstance(parts, list) else []
         texts = tuple(part.get("text") for part in parts if part.get("type") == "text")
-        kinds = [str(part.get("type")) for part in parts]
-        if texts != asking.texts or kinds != self._kinds(asking):
+        kinds = tuple(str(part.get("type")) for part in parts)
+        if texts != asking.texts or kinds != asking.kinds:
             raise self._wrong(f"{where}: the request in the log is not the one that this task makes")
 
-    def _kinds(self, asking: Asking) -> list[str]:
-        if not asking.is_video:
-            return ["text"]
-        main, option = len(asking.episode.observations), len(asking.query.question.clip)
-        if self.plan.images == "video_url":
-            return ["text", "video", "text", "video", "text"]
-        return ["text", *["image"] * main, "text", *["image"] * option, "text"]
-
-    def _check_score(self, sample: Mapping[str, Any], row: Mapping[str, Any]) -> None:
-        """Compare the score in the log, where there is one, with the row."""
-        score = _dict(_dict(sample.get("scores")).get(SCORER))
+    def _scored(self, sample: Mapping[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        """Compare the score in the log, where there is one, with the row; returns it with the verdict of a judge."""
+        score = _dict(_dict(sample.get("scores")).get(self.plan.scorer))
         told = _dict(score.get("metadata"))
         if not score or row["outcome"] == "model_error":
-            return  # an error is no answer, whatever a scorer saw
-        if told.get("version") != VERSION:
-            raise self._wrong(
-                f"sample {sample['id']} was scored by version {str(told.get('version'))[:20]} of our scorer, this is "
-                f"version {VERSION}: score it again (`inspect score`), or import it with the memgauge that scored it"
-            )
-        value = {None: None, True: "C", False: "N" if row["answer"] is None else "I"}[row["correct"]]
+            return row  # an error is no answer, whatever a scorer saw
+        for name, value in self.plan.scored.items():
+            if told.get(name) != value:
+                raise self._wrong(
+                    f"sample {sample['id']} was scored by {name} {str(told.get(name))[:20]} of our scorer, this is "
+                    f"{name} {value}: score it again (`inspect score`), or import it with the memgauge that scored it"
+                )
+        if row["outcome"] == "pending":
+            row = judged_row(row, told) or row
+        value = {None: None, True: "C", False: "N" if row["outcome"] == "abstained" else "I"}[row["correct"]]
         given = score.get("value")
         agrees = told.get("outcome") == row["outcome"] and (value is None or given == value)
         # Whether a request that was cut short counts as refused is an option, of the scorer and here.
@@ -301,6 +319,7 @@ class Reading:
                 f"sample {sample['id']} is scored {str(told.get('outcome'))[:30]} {str(given)[:30]!r}; its answer says "
                 f"{row['outcome']} {value!r}: the log was changed, or scored by other rules"
             )
+        return row
 
 
 def _dict(value: object) -> dict[str, Any]:

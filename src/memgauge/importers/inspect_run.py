@@ -70,7 +70,7 @@ def import_inspect(paths: Sequence[Path], options: Options | None = None) -> Imp
 def _join(found: Imported, reading: Reading) -> None:
     """Add one log to what the others have become."""
     path, system = reading.log.path, reading.system
-    data = {"identity": reading.plan.identity, **reading.plan.source.describe()}
+    data = {"identity": reading.plan.identity, **reading.plan.describe()}
     if found.data and found.data["identity"] != data["identity"]:
         raise InputError(
             f"{path}: its data is not that of the logs before it (seed, queries, or how frames are shown differ); "

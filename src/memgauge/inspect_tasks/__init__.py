@@ -1,5 +1,6 @@
-"""The tasks of memgauge for Inspect AI (extra `inspect`): `inspect eval memgauge/ecc_text`.
+"""The tasks of memgauge for Inspect AI (extra `inspect`): `inspect eval memgauge/ecc_text`, `memgauge/memlens`.
 
-`plan` says what is asked and `replies` reads what came back; both do without Inspect, so that logs can be imported
-where it is not installed. `ecc` and `scoring` are what Inspect sees, through `registry`.
+`plan` and `conversations` say what is asked, `replies` and `verdicts` read what came back; they do without Inspect, so
+that logs can be imported where it is not installed. `ecc`, `memlens` and the scorers are what Inspect sees, through
+`registry`.
 """

@@ -25,13 +25,11 @@ from inspect_ai.model import (
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from memgauge.episode import ARMS, Question
-from memgauge.inspect_tasks.plan import DEFAULTS, VERSION, Asking, AskingPlan, plan_of
+from memgauge.inspect_tasks.plan import DEFAULTS, MAX_TOKENS, VERSION, Asking, AskingPlan, plan_of
 from memgauge.inspect_tasks.scoring import membership
 from memgauge.systems.models.bodies import Body
 from memgauge.systems.models.shown import Builder, Style, stream_of
 
-MAX_TOKENS = 8192
-"""Answer budget (ECCBench, B.8); `--max-tokens` gives another."""
 Names = str | Sequence[str]
 Numbers = int | str | Sequence[int]
 
@@ -116,7 +114,7 @@ def _task(name: str, parameters: dict[str, Any]) -> Task:
         scorer=membership(),
         config=GenerateConfig(max_tokens=MAX_TOKENS, temperature=0.0),
         version=VERSION,
-        metadata={"memgauge": {"version": VERSION, "task": plan.task.name, **plan.identity}},
+        metadata={"memgauge": plan.recorded},
     )
 
 

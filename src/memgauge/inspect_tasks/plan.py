@@ -6,20 +6,25 @@ and check that it is the one that was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from memgauge.episode import ARMS, Episode, Query
 from memgauge.errors import InputError, unknown_name
+from memgauge.inspect_tasks.values import integer, listed, member, one_of, refuse_unknown
 from memgauge.prompts import ArmName, ecc_prompt, text_request
 from memgauge.streams.item import Band, Negatives
 from memgauge.tasks import FrameStyle, MadeStreams, Task, get_task
 
+if TYPE_CHECKING:
+    from memgauge.systems.models.pricing import Priced, Pricer
+
 VERSION = 1
 """Raised whenever a task asks something else, or a reply is read differently; logs of another version are refused."""
+MAX_TOKENS = 8192
+"""Answer budget (ECCBench, B.8); `--max-tokens` gives another."""
 
-T = TypeVar("T")
 Delivery = Literal["image_url", "video_url"]
 _MADE = MadeStreams()
 DEFAULTS: dict[str, Any] = {
@@ -55,6 +60,7 @@ class Asking:
     episode: Episode
     query: Query
     arm: ArmName
+    delivery: Delivery = "image_url"
 
     @property
     def images(self) -> int:
@@ -75,6 +81,16 @@ class Asking:
         return (text_request(stream, self.query.question.text, self.arm),)
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the parts of the request in order."""
+        if not self.is_video:
+            return ("text",)
+        if self.delivery == "video_url":
+            return "text", "video", "text", "video", "text"
+        main, option = len(self.episode.observations), len(self.query.question.clip)
+        return "text", *["image"] * main, "text", *["image"] * option, "text"
+
+    @property
     def least_tokens(self) -> int:
         """Prompt tokens below which a server has cut the request short: one a symbol, or one a frame."""
         return self.images or self.episode.length
@@ -82,7 +98,13 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class AskingPlan:
-    """Everything that a task asks."""
+    """Everything that a task about streams asks."""
+
+    version: ClassVar[int] = VERSION
+    scorer: ClassVar[str] = "membership"
+    scored: ClassVar[Mapping[str, object]] = {"version": VERSION}
+    standard: ClassVar[Mapping[str, object]] = {"max_tokens": MAX_TOKENS, "temperature": 0.0}
+    counted: ClassVar[str] = "symbols or frames"
 
     name: str
     source: MadeStreams
@@ -96,6 +118,41 @@ class AskingPlan:
         """What must be equal for two logs to have asked about the same data."""
         return {**self.source.identity, **self.task.identity(self.style)}
 
+    @property
+    def recorded(self) -> dict[str, object]:
+        """What a log keeps of the plan."""
+        return {"version": VERSION, "task": self.task.name, **self.identity}
+
+    @property
+    def delivery(self) -> dict[str, str]:
+        """How frames are handed over, where it is not as pictures."""
+        return {} if self.images == "image_url" else {"images": self.images}
+
+    def describe(self) -> dict[str, object]:
+        """Return the cells, for `run.json`."""
+        return self.source.describe()
+
+    def notes(self) -> list[str]:
+        """Return nothing: streams that are made can all be asked about."""
+        return []
+
+    def different(self, asking: Asking, metadata: Mapping[str, Any]) -> None:
+        """Return None: streams follow from the parameters alone."""
+
+    def check_price(self, pricer: Pricer) -> None:
+        """Raise `InputError` where the model has no price for what is shown."""
+        pricer.check(self.task.kind == "frame")
+
+    def price(self, pricer: Pricer, asking: Asking, tokens_in: int | None) -> Priced | None:
+        """Price an answer by ECCBench, B.3."""
+        return pricer.answer(
+            asking.episode.length,
+            frame=(self.style.size, self.style.size) if asking.is_video else None,
+            option_frames=len(asking.query.question.clip),
+            natural=False,
+            tokens_in=tokens_in,
+        )
+
     def askings(self) -> Iterator[Asking]:
         """Yield every sample: all arms of a question, all questions of a stream, shortest streams first."""
         for cell in self.source.cells():
@@ -103,7 +160,7 @@ class AskingPlan:
                 for query in episode.queries:
                     for arm in self.arms:
                         name = f"{episode.id}.{cell.negatives}.{query.id}.{arm}"
-                        yield Asking(name, episode, query, arm)
+                        yield Asking(name, episode, query, arm, self.images)
 
 
 def plan_of(name: str, parameters: Mapping[str, object]) -> AskingPlan:
@@ -117,25 +174,23 @@ def plan_of(name: str, parameters: Mapping[str, object]) -> AskingPlan:
     """
     if name not in PARAMETERS:
         raise unknown_name("task", name, PARAMETERS)
-    for given in parameters:
-        if given not in PARAMETERS[name]:
-            raise unknown_name(f"parameter of {name}", given, PARAMETERS[name])
+    refuse_unknown(name, parameters, PARAMETERS[name])
     values = {**PARAMETERS[name], **parameters}
-    video = name == "ecc_video" or (name == "easyhuman" and _one_of(values, "show", ("text", "video")) == "video")
+    video = name == "ecc_video" or (name == "easyhuman" and one_of(values, "show", ("text", "video")) == "video")
     if not video:
         useless = [option for option in (*SHOWN, "lanes") if values.get(option) != PARAMETERS[name].get(option)]
         if useless:
             raise InputError(f"{', '.join(useless)}: {name} shows no frames here; leave it out, or give show=video")
-    free = video and _one_of(values, "lanes", ("fixed", "free")) == "free"
+    free = video and one_of(values, "lanes", ("fixed", "free")) == "free"
     source = MadeStreams(
-        lengths=_listed(values, "lengths", _integer),
-        bands=("easyhuman",) if name == "easyhuman" else _listed(values, "bands", _member(Band)),
-        count=_integer("count", values["count"]),
-        queries=_integer("queries", values["queries"]),
-        negatives=_listed(values, "negatives", _member(Negatives)) if "negatives" in values else _MADE.negatives,
-        seed=_integer("seed", values["seed"]),
+        lengths=listed(values, "lengths", integer),
+        bands=("easyhuman",) if name == "easyhuman" else listed(values, "bands", member(Band)),
+        count=integer("count", values["count"]),
+        queries=integer("queries", values["queries"]),
+        negatives=listed(values, "negatives", member(Negatives)) if "negatives" in values else _MADE.negatives,
+        seed=integer("seed", values["seed"]),
     )
-    arms = _listed(values, "arms", _arm)
+    arms = listed(values, "arms", _arm)
     if not arms or len(set(arms)) != len(arms):
         raise InputError("arms takes each arm once: none, A, B")
     return AskingPlan(
@@ -144,47 +199,16 @@ def plan_of(name: str, parameters: Mapping[str, object]) -> AskingPlan:
         task=get_task("ecc-text" if not video else "ecc-video-free" if free else "ecc-video"),
         style=_style(values) if video else FrameStyle(),
         arms=arms,
-        images=cast(Delivery, _one_of(values, "images", get_args(Delivery))) if video else "image_url",
+        images=cast(Delivery, one_of(values, "images", get_args(Delivery))) if video else "image_url",
     )
 
 
 def _style(values: Mapping[str, object]) -> FrameStyle:
-    kind = cast(Literal["png", "jpeg"], _one_of(values, "frame_format", ("png", "jpeg")))
-    size = _integer("frame_size", values["frame_size"])
+    kind = cast(Literal["png", "jpeg"], one_of(values, "frame_format", ("png", "jpeg")))
+    size = integer("frame_size", values["frame_size"])
     if not 16 <= size <= 4096:
         raise InputError(f"frame_size is {size}; it is the height and width in pixels, 16 to 4096")
     return FrameStyle(kind, size)
-
-
-def _listed(values: Mapping[str, object], name: str, read: Callable[[str, object], T]) -> tuple[T, ...]:
-    """Read a list, a single value, or values separated by commas."""
-    given = values[name]
-    parts = given.split(",") if isinstance(given, str) else given if isinstance(given, list | tuple) else [given]
-    return tuple(read(name, part.strip() if isinstance(part, str) else part) for part in parts)
-
-
-def _integer(name: str, value: object) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise InputError(f"{name} is {str(value)[:60]!r}; it is a whole number, not negative")
-    return value
-
-
-def _member(kind: Any) -> Callable[[str, object], Any]:
-    """Return a reader of one of the values of a `Literal`."""
-
-    def read(name: str, value: object) -> Any:
-        return _one_of({name: value}, name, get_args(kind))
-
-    return read
-
-
-def _one_of(values: Mapping[str, object], name: str, known: tuple[str, ...]) -> str:
-    value = str(values[name])[:60]
-    if value not in known:
-        raise unknown_name(name, value, known)
-    return value
 
 
 def _arm(name: str, value: object) -> ArmName:

@@ -23,12 +23,14 @@ class NoReply:
     said: str
 
 
-def read_output(output: Mapping[str, Any], *, images: int, least_tokens: int | None) -> Answer | NoReply:
+def read_output(
+    output: Mapping[str, Any], *, images: int, least_tokens: int | None, counted: str = "symbols or frames"
+) -> Answer | NoReply:
     """Read the JSON form of Inspect's `ModelOutput`.
 
     Reasoning that was kept apart is put in front of the answer in a closed think block, which the grader passes over:
     it was generated and is charged for. `least_tokens` is how many prompt tokens the request must have taken; a server
-    that reports fewer has cut it short. None leaves that unchecked.
+    that reports fewer has cut it short; `counted` says what they are. None leaves that unchecked.
     """
     error = output.get("error")
     if error:
@@ -55,7 +57,7 @@ def read_output(output: Mapping[str, Any], *, images: int, least_tokens: int | N
         refused = "empty"  # Inspect writes a missing content and an empty one alike
     elif least_tokens is not None and tokens_in is not None and tokens_in < least_tokens:
         refused = "too_long"
-        text = f"{tokens_in} prompt tokens are reported for {least_tokens} symbols or frames: the request was cut short"
+        text = f"{tokens_in} prompt tokens are reported for {least_tokens} {counted}: the request was cut short"
         thought = ""
     block = f"<think>{thought}</think>" if thought else ""
     return Answer(

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from memgauge.histories.building.checking import inference
-from memgauge.histories.building.checking.classifiers import balanced, shape_gates, text_gates
+from memgauge.histories.building.checking.classifiers import balanced, carrier_gate, shape_gates, text_gates
 from memgauge.histories.building.checking.gates import Structural, statistical
 from memgauge.histories.building.checking.guessing import guess_gates
 from memgauge.histories.building.checking.sample import Pictured, Place, Riddle, Sample
 from memgauge.histories.building.checking.shares import Shares
-from memgauge.histories.building.checking.whole import Detector, Retrieval, bm25, pair_scores, place_gates
+from memgauge.histories.building.checking.whole import Detector, Retrieval, bm25, likeness, place_gates
 from memgauge.histories.building.ontology import built_in
 
 WORDS = [f"w{i:03d}" for i in range(300)]
@@ -68,6 +68,10 @@ def test_session_classifier(leak):
     gates = text_gates(sample, "32k", rows, [session_text(draw, mark) for mark in marks], enough=True, ablate=True)
     found = verdicts(gates)
     assert found["session_accuracy_32k"] == found["session_auc_32k"] == ("fails" if leak else "holds")
+    texts = [session_text(draw, mark) for mark in marks]
+    assert verdicts(carrier_gate(sample, "32k", rows, texts, enough=True)) == {
+        "carrier_auc_32k": "fails" if leak else "holds"
+    }
     sweep = next(g for g in gates if g.name == "vocabulary_ablation_32k").details["accuracy_without"]
     assert list(sweep) == ["0", "20", "50", "100", "200", "500", "1000"]
     if leak:  # a few marks carry all of it: without them nothing is left
@@ -114,12 +118,30 @@ def test_detector(leak):
     assert found == dict.fromkeys(("detector_32k", "detector_multi_32k"), "fails" if leak else "holds")
 
 
-def test_pair_scores_are_the_two_highest_similarities():
-    scores = pair_scores(["aa bb cc", "aa bb cc", "aa bb cc", "dd ee ff", "gg hh ii"])
+def test_likeness_is_within_groups():
+    """Three equal texts of one history are alike; those of another history do not count."""
+    texts = ["aa bb cc", "aa bb cc", "aa bb cc", "dd ee ff", "gg hh ii", "aa bb cc", "jj kk ll", "mm nn oo", "pp qq rr"]
+    scores = likeness(texts, np.array([0] * 5 + [1] * 4))
     assert scores[0] == pytest.approx(scores[2])
     assert scores[3] == pytest.approx(scores[4])
     assert scores[0] > scores[3]
-    assert scores.mean() == pytest.approx(0)
+    assert scores[:5].mean() == pytest.approx(0)
+    assert scores[5:] == pytest.approx(np.zeros(4))
+
+
+def test_likeness_is_that_of_plain_tf_idf():
+    """The obvious version: whole vocabulary, dense matrices."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    draw = random.Random(9)
+    texts = [" ".join(draw.choices(WORDS[:60], k=15)) for _ in range(24)]
+    groups = np.repeat([0, 1], 12)
+    dense = TfidfVectorizer(ngram_range=(1, 3), sublinear_tf=True).fit_transform(texts).toarray()
+    for group in (0, 1):
+        rows = dense[groups == group]
+        two = [sum(sorted(rows[i] @ rows[j] for j in range(12) if j != i)[-2:]) for i in range(12)]
+        plain = (np.array(two) - np.mean(two)) / np.std(two)
+        assert np.corrcoef(likeness(texts, groups)[groups == group], plain)[0, 1] > 0.99  # an n-gram or two may collide
 
 
 @pytest.mark.parametrize(("shared", "verdict"), [(20, "warns"), (2, "holds"), (0, "warns")])

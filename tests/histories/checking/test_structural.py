@@ -321,6 +321,11 @@ def question_missing_everywhere(b):
         split.pop()
 
 
+def uniform_mix(b):
+    mix = b.manifest["decoy_mix"]
+    b.manifest["decoy_mix"] = dict.fromkeys(mix, round(1 / len(mix), 6))
+
+
 def another_subset(b):
     path = b.folder / b.manifest["subset"]["file"]
     document = json.loads(path.read_text())
@@ -485,6 +490,7 @@ MUTATIONS = [
     ("same_questions", no_json),
     ("counts", wrong_count),
     ("counts", question_missing_everywhere),
+    ("decoy_mix", uniform_mix),
     ("subset", another_subset),
     ("pictures", no_picture),
     ("pictures", another_picture),

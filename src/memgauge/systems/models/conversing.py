@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from memgauge.costs.arithmetic import whole
 from memgauge.costs.vision import Frame
 from memgauge.episode import NO_SYMBOLS, Observation, Picture, Question
 from memgauge.errors import InputError, RunStoppedError
-from memgauge.prompts.memlens import around_context, heading, role_prefix
+from memgauge.prompts.conversation import conversation_pieces, words_of
 from memgauge.system import Answer
 from memgauge.systems.models.bodies import Body, Segment, body_of
 from memgauge.systems.models.confidence import OptionConfidence
 from memgauge.systems.models.endpoint import NoAnswerError
 from memgauge.systems.models.faults import Refused
 from memgauge.systems.models.forecast import Forecast
-from memgauge.systems.models.pricing import Pricer
 from memgauge.systems.models.replies import Reply, read_chat
 from memgauge.systems.models.shown import dumps, encoded_picture, mime_of, resized, size_of
 
@@ -32,7 +28,6 @@ BUDGET = 2048
 """Answer tokens of a model that answers directly (MEMLENS, evaluation protocol)."""
 THINKING_BUDGET = 16384
 """Answer tokens of a model that thinks first."""
-_MARKER = re.compile("<image>")
 
 
 def is_conversation(question: Question) -> bool:
@@ -55,17 +50,7 @@ class Conversation:
     @cached_property
     def pieces(self) -> tuple[str | Picture, ...]:
         """The message in order. Raises `InputError` for observations that are no sessions or facts."""
-        before, after = around_context(self.question.text, self.question.date or "", reasoning=self.question.reasoning)
-        found: list[str | Picture] = []
-        text = [before]
-        for piece in pieces_of(self.observations):
-            if isinstance(piece, str):
-                text.append(piece)
-            else:
-                found += ["".join(text), piece]
-                text = []
-        found.append("".join([*text, after]))
-        return tuple(piece for piece in found if piece != "")
+        return conversation_pieces(self.observations, self.question)
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -75,7 +60,7 @@ class Conversation:
     @property
     def words(self) -> int:
         """Words between blanks: no tokeniser in use makes fewer tokens of a text."""
-        return sum(len(piece.split()) for piece in self.pieces if isinstance(piece, str))
+        return words_of(self.pieces)
 
     @property
     def expected(self) -> int:
@@ -107,26 +92,6 @@ class Conversation:
             except InputError as error:
                 raise NoAnswerError(f"picture {len(sizes) + 1} cannot be sent: {error}") from error
         return body_of(*parts, b"]}", tail), sizes
-
-
-def pieces_of(observations: Sequence[Observation]) -> Iterator[str | Picture]:
-    """Yield a conversation as texts and pictures: a header a session, a prefix a turn, pictures at their markers."""
-    for number, observation in enumerate(observations, 1):
-        if observation.kind not in ("session", "fact"):
-            raise InputError(f"a question about a conversation came with an observation of kind {observation.kind!r}")
-        yield ("\n\n" if number > 1 else "") + heading(
-            "session" if observation.kind == "session" else "fact", number, observation.date or ""
-        )
-        for turn in observation.turns:
-            yield "\n" if observation.kind == "fact" else "\n" + role_prefix(turn.role)
-            texts = _MARKER.split(turn.content)
-            for place, text in enumerate(texts):
-                yield text
-                if place < len(turn.pictures):
-                    yield turn.pictures[place]
-                elif place < len(texts) - 1:
-                    yield "<image>"  # somebody's words, not a picture's place
-            yield from turn.pictures[len(texts) - 1 :]
 
 
 async def ask_about(system: ModelSystem, observations: Sequence[Observation], question: Question) -> Answer:
@@ -180,22 +145,8 @@ async def ask_about(system: ModelSystem, observations: Sequence[Observation], qu
     )
     if system.pricer is None or outcome.tokens_in is None:
         return answer
-    write, read = priced(system.pricer, outcome.tokens_in, sizes)
-    return replace(answer, flops_write=write, price=read)
-
-
-def priced(pricer: Pricer, tokens_in: int, sizes: Sequence[Frame]) -> tuple[int, Callable[[Fraction], int]]:
-    """Return the FLOPs of the write, and of the read by its answer tokens.
-
-    MEMLENS counts no arithmetic. This is ECCBench's rule (B.3) for the prompt tokens that the server reports, with each
-    picture as a video of one frame (extension).
-    """
-    price = pricer.price
-    language = price.video if sizes else price.text
-    vision = 0
-    if sizes and price.front_end is not None:
-        vision = sum(price.front_end.vision_flops(1, s) + price.front_end.connector_flops(1, s) for s in sizes)
-    return vision + whole(language.prefill(tokens_in)), lambda tokens: whole(language.decode(tokens_in, tokens))
+    priced = system.pricer.conversation(outcome.tokens_in, sizes)
+    return replace(answer, flops_write=priced.write, price=priced.read)
 
 
 def forecast_about(system: ModelSystem, observations: Sequence[Observation], questions: Sequence[Question]) -> Forecast:

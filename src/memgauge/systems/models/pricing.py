@@ -74,6 +74,20 @@ class Pricer:
             write = cost.F_vision + cost.F_connector + whole(language.prefill(n))
         return Priced(write, lambda answer_tokens: whole(language.decode(n, answer_tokens)), n)
 
+    def conversation(self, tokens_in: int, sizes: Sequence[Frame]) -> Priced:
+        """Price an answer about a conversation with pictures of `sizes`.
+
+        MEMLENS counts no arithmetic. This is ECCBench's rule (B.3) for the prompt tokens that the server reports, with
+        each picture as a video of one frame (extension).
+        """
+        price = self.price
+        language = price.video if sizes else price.text
+        vision = 0
+        if sizes and price.front_end is not None:
+            vision = sum(price.front_end.vision_flops(1, s) + price.front_end.connector_flops(1, s) for s in sizes)
+        write = vision + whole(language.prefill(tokens_in))
+        return Priced(write, lambda tokens: whole(language.decode(tokens_in, tokens)), tokens_in)
+
 
 def pricer_of(source: str | None, tokens: PromptTokens) -> Pricer | None:
     """Return the pricer of a price list name, a `config.json` or a folder that holds one; None for no source."""

@@ -129,6 +129,30 @@ def text_gates(
     return found
 
 
+def carrier_gate(sample: Sample, length: str, rows: Rows, texts: Sequence[str], *, enough: bool) -> list[Gate]:
+    """Return the gate of the same classifier on the turns with pictures alone, which are a small part of a session.
+
+    It is sharper than that on whole sessions, and not part of the paper's protocol (extension).
+    """
+    labels, groups = _labels(sample, rows), _groups(sample, rows)
+    if np.unique(groups).size < FOLDS:
+        return []
+    area = inference.auc(_out_of_fold(_tfidf(texts), labels, groups, _logistic), labels, groups)
+    return [
+        statistical(
+            f"carrier_auc_{length}",
+            f"area under the ROC curve of that classifier where it reads only the turns with pictures, at {length}",
+            measured=area.value,
+            threshold=AREA,
+            bound=area.lower,
+            n=rows.size,
+            unit="sessions",
+            enough=enough,
+            advice=_MIX,
+        )
+    ]
+
+
 def _ablation(features: Any, labels: Labels, groups: NDArray[np.int64]) -> dict[str, float]:
     right: dict[int, int] = dict.fromkeys(ABLATED, 0)
     for train, test in _folds(groups):

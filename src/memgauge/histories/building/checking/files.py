@@ -17,6 +17,7 @@ from memgauge.histories.building.config import config_from
 from memgauge.histories.building.export import names_hash, subset
 from memgauge.histories.building.pictures.kinds import KINDS
 from memgauge.histories.building.profiles import PAPER_COUNTS
+from memgauge.histories.building.question import recipe_of
 from memgauge.histories.building.store import file_hash
 from memgauge.histories.pictures_at import MAX_BYTES
 from memgauge.histories.reading import Faults, raw_records
@@ -72,6 +73,12 @@ class FileGates:
             "questions",
             "questions are missing: build again, or with --allow-short say so in the manifest",
         )
+        self.mix = Structural(
+            "decoy_mix",
+            "the mix of decoy blueprints is the one that gives every kind of fact its share of the evidence",
+            "builders",
+            "solve for the mix (`haystack.decoy_mix`) instead of setting it",
+        )
         self.subset = Structural(
             "subset",
             "the subset for agents is the stratified one that follows from the seed",
@@ -100,7 +107,7 @@ class FileGates:
     def gates(self) -> tuple[Structural, ...]:
         """All gates, in the order in which they are printed."""
         return (
-            *(self.same, self.counts, self.subset, self.pictures, self.repeated),
+            *(self.same, self.counts, self.mix, self.subset, self.pictures, self.repeated),
             *(self.hashes, self.croissant, self.forms),
         )
 
@@ -169,10 +176,17 @@ class FileGates:
             if said != count:
                 self.counts.add(f"manifest.json, counts.{name}: {said}, found {count}")
         try:
-            quota = {line.name: line.quota for line in config_from(self.folder.config).quota()}
+            config = config_from(self.folder.config)
+            quota = {line.name: line.quota for line in config.quota()}
         except InputError as error:
             self.counts.add(f"manifest.json, config: {error}")
             return
+        said_mix = self.folder.manifest.get("decoy_mix")
+        solved = {name: round(share, 6) for name, share in recipe_of(config).mix.items()}
+        self.mix.look(len(solved))
+        if said_mix != solved:
+            odd = {name for name in solved if not isinstance(said_mix, dict) or said_mix.get(name) != solved[name]}
+            self.mix.add(f"manifest.json, decoy_mix: another share than solved for of {', '.join(sorted(odd)[:5])}")
         short = self.folder.manifest.get("short") or {}
         for name, wanted in quota.items():
             missing = short.get(name, 0)

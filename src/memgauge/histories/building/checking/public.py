@@ -98,10 +98,11 @@ class PublicGates:
 
     @property
     def gates(self) -> tuple[Structural, ...]:
-        """All gates, in the order in which they are printed."""
+        """All gates, in the order in which they are printed; a single length has nothing to be nested in."""
+        nested = (self.nested,) if len(self.folder.lengths) > 1 else ()
         return (
-            *(self.lists, self.markers, self.turns, self.evidence, self.dates),
-            *(self.nested, self.fill, self.number, self.share, self.ids),
+            *(self.lists, self.markers, self.turns, self.evidence, self.dates, *nested),
+            *(self.fill, self.number, self.share, self.ids),
         )
 
     def add(self, item: Item) -> None:

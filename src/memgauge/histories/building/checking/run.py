@@ -8,7 +8,7 @@ from typing import Any
 
 from memgauge.errors import InputError
 from memgauge.histories.building.accounting import MARKER
-from memgauge.histories.building.checking.classifiers import balanced, shape_gates, text_gates
+from memgauge.histories.building.checking.classifiers import balanced, carrier_gate, shape_gates, text_gates
 from memgauge.histories.building.checking.files import FileGates
 from memgauge.histories.building.checking.folder import Folder, sessions_of
 from memgauge.histories.building.checking.gates import ENOUGH, Gate, Structural
@@ -119,11 +119,11 @@ def _at_length(
     """Read the histories of a sample of questions once, for all gates that need text."""
     rows = balanced(sample, length)
     wanted = {sample.sessions[i].id: place for place, i in enumerate(rows.tolist())}
-    texts = [""] * len(wanted)
+    texts, carriers = [""] * len(wanted), [""] * len(wanted)
     owners = {sample.sessions[i].question for i in rows.tolist()}
     chosen = set(sample.chosen(length, count))
     about = set(sample.chosen("topics", TOPICS)) if shares is not None else set()
-    detector, retrieval = Detector(), Retrieval()
+    detector, sharper, retrieval = Detector(), Detector(), Retrieval()
     reading = sorted(owners | chosen | about)
     with Progress(f"statistics at {length}", len(reading)) as bar:
         for number in reading:
@@ -131,21 +131,26 @@ def _at_length(
             evidence = set(record.answer_session_ids)
             pictured = []
             for name, turns in sessions_of(record):
+                shown = [turn for turn in turns if turn.images]
                 if name in wanted:
-                    texts[wanted[name]] = plain_text(turns)
-                if any(turn.images for turn in turns):
-                    pictured.append((plain_text(turns, "user"), name in evidence))
+                    texts[wanted[name]], carriers[wanted[name]] = plain_text(turns), plain_text(shown)
+                if shown:
+                    pictured.append((plain_text(turns, "user"), plain_text(shown), name in evidence))
                 if shares is not None and number in about:
                     shares.add(turn.content.replace(MARKER, " ") for turn in turns)
             if number in chosen:
-                detector.add(number, [text for text, _ in pictured], [mark for _, mark in pictured])
+                marks = [mark for _, _, mark in pictured]
+                detector.add(number, [text for text, _, _ in pictured], marks)
+                sharper.add(number, [text for _, text, _ in pictured], marks)
                 ids = record.haystack_session_ids
                 sessions = [plain_text(turns) for turns in record.haystack_sessions]
                 retrieval.add(number, record.question, sessions, [name in evidence for name in ids])
             bar.advance()
     return [
         *text_gates(sample, length, rows, texts, enough=enough, ablate=length == list(sample.windows)[-1]),
+        *carrier_gate(sample, length, rows, carriers, enough=enough),
         *shape_gates(sample, length, rows, enough=enough),
         *detector.gates(length, enough=enough),
+        *sharper.figure(length),
         *retrieval.gates(length, enough=enough),
     ]

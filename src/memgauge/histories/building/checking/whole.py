@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memgauge.histories.building.checking import inference
 from memgauge.histories.building.checking.gates import Gate, shown, statistical
@@ -31,43 +31,53 @@ class Detector:
     """Finds evidence without the question: the sessions of a history that are most like two others.
 
     TF-IDF of 1-3-grams of the users' turns, cosine similarity, the sum of the two highest, standardised per history.
+    The weights come from all histories of the sample together: within one history, what its sessions have in common
+    would count for little just because they have it in common.
     """
 
-    scores: list[float] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     labels: list[bool] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     multi: list[bool] = field(default_factory=list)
 
     def add(self, question: int, texts: Sequence[str], evidence: Sequence[bool]) -> None:
-        """Score the sessions with pictures of one history."""
+        """Take the sessions with pictures of one history."""
         if len(texts) < 4:
             return
-        found = pair_scores(texts)
-        self.scores += list(found)
-        self.labels += list(evidence)
+        self.texts += texts
+        self.labels += evidence
         self.groups += [question] * len(texts)
         self.multi += [sum(evidence) > 1] * len(texts)
 
+    def areas(self) -> dict[str, tuple[inference.Estimate, int]]:
+        """Return the areas under the ROC curve, and the numbers of questions, over all items (`all`) and over those
+        with several evidence sessions (`multi`)."""
+        labels, multi = np.array(self.labels, bool), np.array(self.multi, bool)
+        groups = np.array(self.groups, np.int64)
+        if not labels.any() or labels.all():
+            return {}
+        scores = likeness(self.texts, groups)
+        found = {}
+        for name, rows in (("all", np.ones(labels.size, bool)), ("multi", multi)):
+            if labels[rows].any() and not labels[rows].all():
+                area = inference.auc(scores[rows], labels[rows], groups[rows])
+                found[name] = area, int(np.unique(groups[rows]).size)
+        return found
+
     def gates(self, length: str, *, enough: bool) -> list[Gate]:
         """Return the gates over all items and over those with several evidence sessions."""
-        scores, labels = np.array(self.scores), np.array(self.labels, bool)
-        groups, multi = np.array(self.groups, np.int64), np.array(self.multi, bool)
         found = []
-        for name, rows, threshold, what in (
-            ("detector", np.ones(labels.size, bool), ALL, "all items"),
-            ("detector_multi", multi, MULTI.get(length, MULTI_LONG), "items with several evidence sessions"),
-        ):
-            if not labels[rows].any() or labels[rows].all():
-                continue
-            area = inference.auc(scores[rows], labels[rows], groups[rows])
+        for name, (area, questions) in self.areas().items():
+            several = name == "multi"
             found.append(
                 statistical(
-                    f"{name}_{length}",
-                    f"area under the ROC curve of the detector that knows no question, {what} at {length}",
+                    f"detector_multi_{length}" if several else f"detector_{length}",
+                    "area under the ROC curve of the detector that knows no question, "
+                    f"{'items with several evidence sessions' if several else 'all items'} at {length}",
                     measured=area.value,
-                    threshold=threshold,
+                    threshold=MULTI.get(length, MULTI_LONG) if several else ALL,
                     bound=area.lower,
-                    n=len(set(groups[rows].tolist())),
+                    n=questions,
                     unit="questions",
                     enough=enough,
                     advice="decoys must come as complete blueprints, all of whose facts share a person or thing",
@@ -75,17 +85,43 @@ class Detector:
             )
         return found
 
+    def figure(self, length: str) -> list[Gate]:
+        """Return the areas as a figure that decides nothing: of a detector that reads picture turns only."""
+        areas = self.areas()
+        if "all" not in areas:
+            return []
+        area, questions = areas["all"]
+        return [
+            shown(
+                f"detector_turns_{length}",
+                f"area of the same detector where it reads only the turns with pictures, at {length}",
+                area.value,
+                questions,
+                "questions",
+                {f"{name}_area": found.value for name, (found, _) in areas.items()}
+                | {f"{name}_lower": found.lower for name, (found, _) in areas.items()},
+            )
+        ]
 
-def pair_scores(texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return, for each text, the sum of its two highest similarities to the others, standardised."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    features = TfidfVectorizer(ngram_range=(1, 3)).fit_transform(texts)
-    alike = np.asarray((features @ features.T).todense(), float)
-    np.fill_diagonal(alike, -1.0)
-    two = np.sort(alike, axis=1)[:, -2:].sum(axis=1)
-    spread = two.std()
-    return (two - two.mean()) / spread if spread > 0 else np.zeros(two.size)
+def likeness(texts: Sequence[str], groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return, for each text, the sum of its two highest similarities to others of its group, standardised there.
+
+    N-grams are hashed, so that memory does not grow with the vocabulary.
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+    counter = HashingVectorizer(ngram_range=(1, 3), n_features=2**20, alternate_sign=False, norm=None)
+    features = TfidfTransformer(sublinear_tf=True).fit_transform(counter.transform(texts))
+    scores = np.zeros(len(texts))
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        alike = np.asarray((features[rows] @ features[rows].T).todense(), float)
+        np.fill_diagonal(alike, -1.0)
+        two = np.sort(alike, axis=1)[:, -2:].sum(axis=1)
+        spread = two.std()
+        scores[rows] = (two - two.mean()) / spread if spread > 0 else 0.0
+    return scores
 
 
 @dataclass(slots=True)
