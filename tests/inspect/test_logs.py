@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import random
 import shutil
 import struct
 import subprocess
@@ -13,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from changed_logs import with_one_field_changed
 
 from memgauge.errors import InputError
 from memgauge.importers import inspect_log
@@ -407,27 +407,8 @@ def test_any_field_may_hold_anything(made, tmp_path):
 
     300 of some 2,700 pairs of field and value, with a fixed seed.
     """
-    content = made[1]
-    for sample in content["samples"]:
-        for large in ("events", "events_data", "attachments"):
-            sample.pop(large, None)
-
-    def paths(node, at=()):
-        inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-        for name, value in inner:
-            yield (*at, name)
-            yield from paths(value, (*at, name))
-
-    values = (None, 0, -1, True, "x", "\ud800\x00", [], {}, [1], {"a": 1}, float("inf"), float("nan"), 10**400)
-    rng = random.Random(7)
-    known = [path for path in paths(content) if path[0] not in ("results", "stats", "reductions")]
     file, refused = tmp_path / "changed.json", 0
-    for _ in range(300):
-        changed = copy.deepcopy(content)
-        path, node = rng.choice(known), changed
-        for name in path[:-1]:
-            node = node[name]
-        node[path[-1]] = rng.choice(values)
+    for changed, rng in with_one_field_changed(made[1], 300, 7):
         file.write_text(json.dumps(changed))
         options = Options(partial=rng.random() < 0.5, label=rng.choice((None, "\udc80")))
         try:

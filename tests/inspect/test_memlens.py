@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from changed_logs import with_one_field_changed
 from history_files import picture, record, records, told, write_dataset
 from scripted_server import Response, Server, completion
 
@@ -417,3 +418,22 @@ def test_data_of_other_tasks(evaluate, tmp_path):
     log = evaluate(queries=2)
     with pytest.raises(InputError, match="--data is for logs of memgauge/memlens"):
         import_inspect([Path(log.location)], Options(data=tmp_path))
+
+
+def test_any_field_may_hold_anything(logged, tmp_path):
+    """Any one field of a log replaced by a value of another kind: it is refused, or it changes nothing that matters.
+
+    200 pairs of field and value, with a fixed seed; all that the task itself records is among the fields.
+    """
+    refusals = 0
+    for changed, rng in with_one_field_changed(logged[0], 200, 11):
+        try:
+            found = imported(changed, partial=rng.random() < 0.5)
+        except InputError as error:
+            assert "changed.json" in str(error)  # noqa: PT017 - most values are fine, so that nothing is raised
+            refusals += 1
+        else:
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+            found.write(tmp_path / "run")
+            assert set(found.rows["gold"]) <= {"red", "bakery"}
+    assert 0 < refusals < 200

@@ -37,6 +37,7 @@ def llama():
     del server
 
 
+@pytest.mark.slow  # 30 s of CPU; test_tasks has the same through a scripted server, and evaluations that failed
 def test_inspect_eval_and_import(llama, tmp_path, monkeypatch, capsys, evaluate):
     """Six requests: L = 8 and 64 through the real commands, and two questions that are too long for the model."""
     from inspect_ai.model import get_model

@@ -243,3 +243,11 @@ def test_every_builder_has_wordings():
     heads = {name.split(".")[0].rstrip("?") for name in bank("wordings")}
     shared = {"msr_counting", "tr_order", "tr_date_c", "tr_date_d"}
     assert set(BUILDERS) - shared <= heads
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_no_phrase_of_a_pool_counts(pool: str) -> None:
+    """A number in a question's words would answer some counting question, as 'three-discipline contest' did."""
+    counts = r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+)\b"
+    phrases = [text for pair in pairs(pool) for text in (pair.said, pair.asked)]
+    assert not [text for text in phrases if re.search(counts, text.lower())]
