@@ -9,8 +9,6 @@ from typing import Any
 
 from memgauge.histories.building.text.types import Verdict
 
-_ALWAYS = ("turns", "rejected", "reasons", "sessions")
-
 
 @dataclass(slots=True)
 class AttemptLog:
@@ -30,8 +28,6 @@ class AttemptLog:
     """Rejected attempts by `validator: reason`."""
     sessions: Counter[str] = field(default_factory=Counter)
     """`written`, `redrawn` (given up, new topic) and `rejected` (no topic left)."""
-    questions: Counter[str] = field(default_factory=Counter)
-    """Outcomes of questions that a model has worded: `reworded`, or why not."""
 
     def turn(self, role: str, verdict: Verdict) -> None:
         """Count one attempt at a turn."""
@@ -46,15 +42,16 @@ class AttemptLog:
 
     def merge(self, other: AttemptLog) -> None:
         """Add the counts of another log."""
-        for name in (*_ALWAYS, "questions"):
+        for name in ("turns", "rejected", "reasons", "sessions"):
             getattr(self, name).update(getattr(other, name))
 
     def as_dict(self) -> dict[str, dict[str, int]]:
-        """Return the counts as JSON values, sorted by name; `questions` only where a model has worded some."""
-        names = (*_ALWAYS, "questions") if self.questions else _ALWAYS
-        return {name: dict(sorted(getattr(self, name).items())) for name in names}
+        """Return the counts as JSON values, sorted by name."""
+        return {
+            name: dict(sorted(getattr(self, name).items())) for name in ("turns", "rejected", "reasons", "sessions")
+        }
 
     @classmethod
     def from_dict(cls, counts: Mapping[str, Any]) -> AttemptLog:
         """Read what `as_dict` wrote."""
-        return cls(*(Counter(counts[name]) for name in _ALWAYS), Counter(counts.get("questions", {})))
+        return cls(*(Counter(counts[name]) for name in ("turns", "rejected", "reasons", "sessions")))

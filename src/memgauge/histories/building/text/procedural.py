@@ -42,10 +42,6 @@ class ProceduralWriter:
         self.log = log if log is not None else AttemptLog()
         self.validators = tuple(validators) if validators is not None else chain()
 
-    def question(self, asked: Blueprint) -> str:
-        """Return the question as its builder has worded it."""
-        return asked.question
-
     def session(
         self,
         topic: Topic | Sequence[Topic],

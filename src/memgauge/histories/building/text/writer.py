@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memgauge.errors import MemgaugeError
-from memgauge.histories.building.model import Blueprint, Fact, Turn
+from memgauge.histories.building.model import Fact, Turn
 from memgauge.histories.building.text.log import AttemptLog
 from memgauge.histories.building.text.types import PASSED, Draft, Plan, Profile, Scribe, Topic, Verdict, profile_named
 from memgauge.histories.building.text.validators.checks import Validator
@@ -30,22 +30,10 @@ class SessionRejectedError(MemgaugeError):
         self.reason = reason
 
 
-class QuestionRejectedError(MemgaugeError):
-    """A model's wording of a question cannot be used; `reason` says why."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the question cannot be used: {reason}")
-        self.reason = reason
-
-
 class Writer(Protocol):
-    """Writes whole sessions, and may word questions: `ProceduralWriter` and `ModelWriter`."""
+    """Writes whole sessions: `ProceduralWriter` and `ModelWriter`."""
 
     log: AttemptLog
-
-    def question(self, asked: Blueprint) -> str:
-        """Return the wording of a blueprint's question. Raises `QuestionRejectedError` for a candidate to drop."""
-        ...
 
     def session(
         self,
