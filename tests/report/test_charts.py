@@ -56,7 +56,7 @@ def test_every_family_draws_something(drawn: dict[str, Any]) -> None:
     assert set(drawn) == set(FAMILIES)
     assert {name: len(charts_of(blocks)) for name, blocks in drawn.items()} == {
         "capacity": 1, "state": 2, "flops": 4, "compression": 2, "payoff": 2, "confidence": 2, "forgetting": 2,
-        "outcomes": 1,
+        "outcomes": 1, "abilities": 0, "arms": 0, "ages": 0, "risk": 0,
     }  # fmt: skip
     names = [chart.name for blocks in drawn.values() for chart in charts_of(blocks)]
     assert len(set(names)) == len(names)

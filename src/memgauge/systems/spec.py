@@ -35,7 +35,7 @@ def without_secrets(text: str) -> str:
     """Return a text about a spec without what may be a key that somebody put into it.
 
     >>> without_secrets("model:name=m,base_url=http://me:hidden@host/v1,api_key=hidden: unknown parameter")
-    'model:name=m,base_url=http://***@host/v1,api_key=***: unknown parameter'
+    'model:name=m,base_url=http://***@host/v1,api_key=*** unknown parameter'
     """
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
