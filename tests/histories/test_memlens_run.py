@@ -227,6 +227,7 @@ def test_oracles_leave_out_what_has_no_evidence(dataset, tmp_path, capsys):
     ("options", "said"),
     [
         (["--length", "128k"], "it has 32k, 64k"),
+        (["--length", "32k,32768"], "names a value twice"),
         (["--bands", "low"], "--bands"),
         (["--arms", "A"], "--arms"),
         (["--text-only", "--captions"], "exclude each other"),

@@ -12,6 +12,7 @@ from history_files import META, record, records, told, write_dataset
 from memgauge.errors import InputError
 from memgauge.histories.blind import blind_id, read_blind
 from memgauge.histories.reading import Faults, open_histories, tokens_of
+from memgauge.histories.subsets import outline
 
 
 def read(path, **options):
@@ -202,3 +203,32 @@ def test_memory_does_not_grow_with_the_file(tmp_path, form):
     assert number == 250
     assert size > 25e6 or form == "parquet"
     assert peak - base < 40 * 1024  # KiB
+
+
+def test_numbers_as_ids_are_chosen_like_others(tmp_path):
+    path = tmp_path / "dataset_32k.jsonl"
+    path.write_text("".join(json.dumps({**records()[i], "question_id": i}) + "\n" for i in (1, 2)))
+    meta = [json.dumps({"question_id": name, "builder": f"kind_{name}"}) + "\n" for name in "12"]
+    (tmp_path / "meta.jsonl").write_text("".join(meta))
+    histories = open_histories(tmp_path)
+    [kept] = histories.records(histories.splits[0], keep={"2"})
+    assert (kept.question_id, kept.kind) == ("2", "kind_2")
+    assert [(entry.question_id, entry.kind) for entry in outline(histories, histories.splits[0])] == [
+        ("1", "kind_1"),
+        ("2", "kind_2"),
+    ]
+
+
+@pytest.mark.parametrize("opener", ["[", '{"a":'])
+def test_deep_nesting_is_refused_at_once(tmp_path, opener):
+    # The streaming parser's time grows with the square of the depth: it would not return from this one.
+    path = tmp_path / "memory_32k.json"
+    path.write_text("[" + opener * 1_000_000)
+    with pytest.raises(InputError, match="nests more than"):
+        read(path)
+
+
+def test_brackets_in_text_are_no_nesting(tmp_path):
+    path = tmp_path / "memory_32k.json"
+    path.write_text(json.dumps([{**records()[0], "question": "[" * 40_000}, *records()[1:]]))
+    assert len(read(path)[0]) == len(records())

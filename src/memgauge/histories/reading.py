@@ -14,11 +14,14 @@ from typing import IO, Any
 
 from memgauge.errors import InputError
 from memgauge.histories.pictures_at import Pictures
-from memgauge.histories.records import NOTES, FaultKind, Record, RecordError, parse_record
+from memgauge.histories.records import NOTES, FaultKind, Record, RecordError, id_of, parse_record
 
 MAX_RECORD = 256 << 20
 """Bytes of one record; more means that the file is not what it says."""
 MAX_SIDECAR = 1 << 30
+_MAX_OPEN = 50_000
+"""Brackets without their closing ones, those in texts counted too: the streaming parser's time grows with the square
+of the depth."""
 _NAMED = re.compile(r"(?:dataset|memory|longmemeval)_(\w+?)(?:_cleaned)?\.(jsonl|parquet|json)")
 _LENGTH = re.compile(r"(\d{1,6})([km]?)", re.IGNORECASE)
 _FORMS = ("jsonl", "parquet", "json")
@@ -111,11 +114,11 @@ class Histories:
         seen: set[str] = set()
         for number, raw in enumerate(raw_records(split.path, faults), 1):
             where = f"{split.path.name}, record {number}"
-            name = raw.get("question_id") if isinstance(raw, Mapping) else None
-            if keep is not None and isinstance(name, str) and name not in keep:
+            name = id_of(raw)
+            if keep is not None and name is not None and name not in keep:
                 continue
             try:
-                record = parse_record(raw, where, self.sidecar.get(name) if isinstance(name, str) else None)
+                record = parse_record(raw, where, None if name is None else self.sidecar.get(name))
                 if record.question_id in seen:
                     raise RecordError(
                         "duplicate_id", f"{where} ({record.question_id})", "its question_id occurs before"
@@ -263,17 +266,25 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 class _Metered:
-    """A file that stops when one record takes too many bytes."""
+    """A file that stops when one record takes too many bytes, or nests too deeply."""
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
-        self.since = 0
+        self.next_record()
+
+    def next_record(self) -> None:
+        self._since = self._open = 0
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
-        self.since += len(data)
-        if self.since > MAX_RECORD:
+        self._since += len(data)
+        if self._since > MAX_RECORD:
             raise InputError(f"{self._path}: a record is larger than {MAX_RECORD >> 20} MiB")
+        self._open += data.count(b"[") + data.count(b"{") - data.count(b"]") - data.count(b"}")
+        if self._open > _MAX_OPEN:
+            raise InputError(
+                f"{self._path}: a record nests more than {_MAX_OPEN:,} levels; this is no file of histories"
+            )
         return data
 
 
@@ -291,7 +302,8 @@ def _array_records(path: Path) -> Iterator[Any]:
         metered, number = _Metered(file, path), 0
         try:
             for record in ijson.items(metered, "item" if start == b"[" else "data.item", use_float=True):
-                metered.since, number = 0, number + 1
+                metered.next_record()
+                number += 1
                 yield record
         except (ijson.JSONError, ValueError) as error:
             text = " ".join(str(error).split())

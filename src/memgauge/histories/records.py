@@ -161,8 +161,7 @@ def parse_record(raw: object, where: str, sidecar: Mapping[str, Any] | None = No
     side = sidecar or {}
     named = _words(raw.get("question_subtype")) or _words(side.get("subtype"))
     try:
-        # LongMemEval marks what cannot be answered by the end of the id.
-        subtype = "AR" if question_id.endswith("_abs") else infer_subtype(question_type, question, answer, named)
+        subtype = subtype_of(question_id, question_type, question, answer, named)
     except InputError as error:
         raise RecordError("unknown_type", reader.where, str(error)) from error
     return Record(
@@ -179,6 +178,25 @@ def parse_record(raw: object, where: str, sidecar: Mapping[str, Any] | None = No
         visual_need=_words(side.get("visual_need")) or None,
         notes=tuple(reader.notes.items()),
     )
+
+
+def id_of(raw: object) -> str | None:
+    """Return the id of a raw record, where it has one; numbers occur.
+
+    >>> id_of({"question_id": 7}), id_of([])
+    ('7', None)
+    """
+    value = _number_as_text(raw.get("question_id")) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def _number_as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def subtype_of(question_id: str, question_type: str, question: str, answer: str, named: str) -> str:
+    """Return the subtype (`infer_subtype`); LongMemEval marks what cannot be answered by the end of the id."""
+    return "AR" if question_id.endswith("_abs") else infer_subtype(question_type, question, answer, named)
 
 
 def kind_of(sidecar: Mapping[str, Any], named: str) -> str | None:
@@ -220,8 +238,7 @@ class _Reader:
 
     def name(self, value: object, field: str) -> str:
         """Read an id: a printable text on one line."""
-        if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
+        value = _number_as_text(value)
         if value is None or value == "":
             raise self.fail("missing_field", f"{field} is missing")
         if not isinstance(value, str) or len(value) > 300 or not value.isprintable() or not value.strip():

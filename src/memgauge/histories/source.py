@@ -48,11 +48,10 @@ class HistorySource:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        if len(set(self.lengths)) != len(self.lengths):
-            raise InputError(f"--length names a value twice: {', '.join(self.lengths)}")
         if self.count is not None and self.count < 1:
             raise InputError(f"--count takes 1 or more questions, not {self.count}")
-        _ = self.splits  # raises for lengths that are not there
+        if len(set(self.splits)) != len(self.splits):  # 32k and 32768 are one split
+            raise InputError(f"--length names a value twice: {', '.join(self.lengths)}")
 
     @cached_property
     def faults(self) -> Faults:

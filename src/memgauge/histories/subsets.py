@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError
-from memgauge.grading.subtypes import infer_subtype
 from memgauge.histories.reading import Faults, Histories, Split, raw_records
-from memgauge.histories.records import kind_of
+from memgauge.histories.records import id_of, kind_of, subtype_of
 
 MAX_SUBSET = 64 << 20
 _FIELDS = ["question_id", "question_type", "question_subtype", "question", "answer"]
@@ -47,17 +47,15 @@ def outline(histories: Histories, split: Split) -> list[Entry]:
         if not isinstance(raw, Mapping):
             continue
         values = {name: raw.get(name) for name in _FIELDS}
-        name = values["question_id"]
-        side: Mapping[str, Any] = histories.sidecar.get(name, {}) if isinstance(name, str) else {}
+        name = id_of(raw)
+        if name is None:
+            continue
+        side: Mapping[str, Any] = histories.sidecar.get(name, {})
         named = values["question_subtype"] or side.get("subtype") or ""
-        if not (isinstance(name, str) and isinstance(named, str) and isinstance(values["question_type"], str)):
+        if not (isinstance(named, str) and isinstance(values["question_type"], str)):
             continue
         try:
-            subtype = (
-                "AR"
-                if name.endswith("_abs")
-                else infer_subtype(values["question_type"], str(values["question"]), str(values["answer"]), named)
-            )
+            subtype = subtype_of(name, values["question_type"], str(values["question"]), str(values["answer"]), named)
         except InputError:
             continue
         found.setdefault(name, Entry(name, subtype, kind_of(side, named)))
@@ -143,8 +141,8 @@ def read_subset(path: Path) -> list[str]:
     ids = document.get("question_ids") if isinstance(document, dict) else document
     if not isinstance(ids, list) or not ids or not all(isinstance(name, str) for name in ids):
         raise InputError(f"{path}: holds no list of question ids under 'question_ids'")
-    twice = next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None
-    if twice is not None:
+    twice, times = Counter(ids).most_common(1)[0]
+    if times > 1:
         raise InputError(f"{path}: {twice!r} occurs twice")
     count = document.get("n_questions") if isinstance(document, dict) else None
     if count is not None and count != len(ids):
