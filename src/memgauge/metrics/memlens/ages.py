@@ -16,8 +16,9 @@ from memgauge.metrics.half_life_rows import fit_half_life_rows
 from memgauge.metrics.inference import Floats
 from memgauge.metrics.memlens.document import Ages, HalfLife
 from memgauge.metrics.memlens.estimates import Estimator
-from memgauge.metrics.memlens.table import Answers, Setting
+from memgauge.metrics.memlens.table import Answers, Ints, Setting
 from memgauge.metrics.parts import AgeBin
+from memgauge.progress import Progress
 
 UNITS: dict[Literal["sessions", "days"], str] = {"sessions": "age", "days": "age_days"}
 PERMUTATIONS = REDRAWS = 499
@@ -25,78 +26,78 @@ MOST_ROWS = 20_000
 """More rows than these are fitted by their age bins alone."""
 MOST_FITS = 200
 """So many half-lives are fitted at most; each takes tenths of a second."""
+_MANY = f"no half-life: {MOST_FITS} were fitted before it"
 
 
 def recall_by_age(answers: Answers, estimator: Estimator) -> list[Ages]:
     """Return recall by age of every setting that has ages, at most ten bins with about equally many questions."""
     found: list[Ages] = []
-    for setting in answers.settings:
-        for unit in UNITS:
-            ages, right, without = _aged(setting, unit)
-            if not len(ages):
-                continue
-            fit, note = (
-                _binned_fit(ages, right, unit, estimator.resampler.seed)
-                if len(found) < MOST_FITS
-                else (None, f"no half-life: {MOST_FITS} were fitted before it")
-            )
-            found.append(
-                {
-                    **setting.where,  # type: ignore[typeddict-item]
-                    "unit": unit,
-                    "n": len(ages),
-                    "without_age": without,
-                    "bins": _bins(ages, right, estimator),
-                    "half_life": fit,
-                    "note": note,
-                }
-            )
+    with Progress("recall by age", len(answers.settings)) as bar:
+        for setting in answers.settings:
+            for unit in UNITS:
+                ages, right, without = _aged(setting, unit)
+                if len(ages):
+                    may_fit = len(found) < MOST_FITS
+                    fit, note = _binned_fit(ages, right, unit, estimator.resampler.seed) if may_fit else (None, _MANY)
+                    found.append(
+                        {
+                            **setting.where,  # type: ignore[typeddict-item]
+                            "unit": unit,
+                            "n": len(ages),
+                            "without_age": without,
+                            "bins": _bins(ages, right, estimator),
+                            "half_life": fit,
+                            "note": note,
+                        }
+                    )
+            bar.advance()
     return found
 
 
 def half_lives(answers: Answers, estimator: Estimator) -> list[HalfLife]:
     """Return the half-life over all lengths of every system that has several, questions kept together."""
     found: list[HalfLife] = []
-    for series in answers.series:
-        if len(series) < 2 or not series[0].varies:
-            continue
-        for unit in UNITS:
-            parts = [(_aged(setting, unit), _questions(setting, unit)) for setting in series]
-            ages = np.concatenate([part[0][0] for part in parts])
-            right = np.concatenate([part[0][1] for part in parts])
-            questions = np.concatenate([part[1] for part in parts])
-            if not len(ages):
-                continue
-            fit: dict[str, Any] | None = None
-            note = None
-            if len(found) >= MOST_FITS:
-                note = f"no half-life: {MOST_FITS} were fitted before it"
-            elif len(ages) > MOST_ROWS:
-                fit, note = _binned_fit(ages, right, unit, estimator.resampler.seed)
-                note = note or f"fitted to age bins: {len(ages):,} rows are more than {MOST_ROWS:,}"
-            else:
-                fit = fit_half_life_rows(
-                    ages,
-                    right,
-                    questions,
-                    permutations=PERMUTATIONS,
-                    redraws=REDRAWS,
-                    seed=estimator.resampler.seed,
-                    unit=unit,
-                ).to_dict()
-            found.append(
-                {
-                    "system": series[0].system,
-                    "arm": series[0].arm,
-                    "unit": unit,
-                    "lengths": [setting.length for setting in series],
-                    "rows": len(ages),
-                    "questions": len(np.unique(questions)),
-                    "half_life": fit,
-                    "note": note,
-                }
-            )
+    several = [series for series in answers.series if len(series) > 1 and series[0].varies]
+    with Progress("half-lives over all lengths", len(several)) as bar:
+        for series in several:
+            for unit in UNITS:
+                parts = [_aged(setting, unit) for setting in series]
+                ages, right = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+                if not len(ages):
+                    continue
+                questions = np.concatenate([_questions(setting, unit) for setting in series])
+                fit, note = (
+                    _pooled_fit(ages, right, questions, unit, estimator.resampler.seed)
+                    if len(found) < MOST_FITS
+                    else (None, _MANY)
+                )
+                found.append(
+                    {
+                        "system": series[0].system,
+                        "arm": series[0].arm,
+                        "unit": unit,
+                        "lengths": [setting.length for setting in series],
+                        "rows": len(ages),
+                        "questions": len(np.unique(questions)),
+                        "half_life": fit,
+                        "note": note,
+                    }
+                )
+            bar.advance()
     return found
+
+
+def _pooled_fit(
+    ages: Floats, right: Floats, questions: Ints, unit: str, seed: int
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Fit the half-life to rows, the rows of a question together; to age bins where there are very many."""
+    if len(ages) > MOST_ROWS:
+        fit, note = _binned_fit(ages, right, unit, seed)
+        return fit, note or f"fitted to age bins: {len(ages):,} rows are more than {MOST_ROWS:,}"
+    result = fit_half_life_rows(
+        ages, right, questions, permutations=PERMUTATIONS, redraws=REDRAWS, seed=seed, unit=unit
+    )
+    return result.to_dict(), None
 
 
 def _aged(setting: Setting, unit: Literal["sessions", "days"]) -> tuple[Floats, Floats, int]:
@@ -107,7 +108,7 @@ def _aged(setting: Setting, unit: Literal["sessions", "days"]) -> tuple[Floats, 
     return ages[aged], setting.correct[aged].astype(np.float64), int(kept.sum() - aged.sum())
 
 
-def _questions(setting: Setting, unit: Literal["sessions", "days"]) -> Any:
+def _questions(setting: Setting, unit: Literal["sessions", "days"]) -> Ints:
     kept = setting.scored & ~setting.unanswerable & ~np.isnan(setting.numbers[UNITS[unit]])
     return setting.question[kept]
 
