@@ -111,6 +111,14 @@ def test_errors_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
     assert cell["accuracy_worst"] < cell["accuracy"]["value"] < cell["accuracy_best"]
 
 
+def test_answers_that_wait_for_a_judge_are_no_errors(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("correct", "score", "confidence"))
+    waiting = make_rows("mine", change=lambda row, _: {**row, **nothing, "outcome": "pending"})
+    said = report(make_run(tmp_path / "a", waiting))["warnings"]
+    assert any("mine: 64 of 64 answers wait for a judge (`memgauge judge run`)" in warning for warning in said)
+    assert not any("ended in an error" in warning for warning in said)
+
+
 def test_unfinished_runs_small_cells_notes_and_versions_are_said(tmp_path: Path) -> None:
     a = make_run(tmp_path / "a", make_rows("exact"), finished=False, notes=["exact: reads were not checked"])
     b = make_run(tmp_path / "b", make_rows("coin", episodes=20), versions={"memgauge": "0.2.0", "numpy": "2"})

@@ -108,3 +108,8 @@ def test_p_values() -> None:
 
 def test_counts() -> None:
     assert [text.count(n) for n in (0, 3, 12_345, 2.5, None)] == ["0", "3", "12,345", "2.5", NONE]
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert text.decimal(-0.0001) == "0.000"
+    assert text.decimal(-0.0006) == "−0.001"

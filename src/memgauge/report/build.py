@@ -247,7 +247,15 @@ def _row_warnings(rows: pl.DataFrame) -> Iterable[str]:
         yield "There are no responses: nothing was measured."
         return
     asked = dict(rows.group_by("system").len().iter_rows())
-    errors = rows.filter(~pl.col("outcome").is_in(list(SCORED)))
+    unscored = rows.filter(~pl.col("outcome").is_in(list(SCORED)))
+    waiting = pl.col("outcome") == "pending"
+    for name, counts in _by_system(unscored.filter(waiting)):
+        total = sum(count for _, count in counts)
+        yield (
+            f"{name}: {total:,} of {asked[name]:,} answers wait for a judge (`memgauge judge run`). Until then they "
+            "are neither right nor wrong: accuracy leaves them out, the worst case counts them."
+        )
+    errors = unscored.filter(~waiting)
     for name, counts in _by_system(errors):
         kinds = ", ".join(f"{kind.replace('_', ' ')} {count:,}" for kind, count in counts)
         total = sum(count for _, count in counts)

@@ -73,7 +73,7 @@ def points(value: float | None, digits: int = 1) -> str:
 
 def decimal(value: float | None, digits: int = 3) -> str:
     """Return a number with a fixed count of decimals."""
-    return NONE if value is None else f"{value:.{digits}f}".replace("-", "−")
+    return NONE if value is None else f"{value:z.{digits}f}".replace("-", "−")
 
 
 def p_value(value: float | None) -> str:
