@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError
+from memgauge.files import file_sha256
 from memgauge.grading.answers import Graded
 from memgauge.grading.conversation import grade_conversation
 from memgauge.grading.judge.asking import Judged
@@ -18,7 +19,7 @@ from memgauge.grading.outcomes import Outcome
 from memgauge.grading.typed.prepare import Mode
 from memgauge.histories.reading import Faults, open_histories
 from memgauge.histories.records import Record, RecordError
-from memgauge.importers.folder import file_sha256, write_folder
+from memgauge.importers.folder import write_folder
 from memgauge.importers.public import PublicAnswer, PublicResults, PublicVerdict, PublicVerdicts, read_public
 from memgauge.metrics.agreement import rank_correlation
 from memgauge.public_differences import REASONS, Difference, Pair, agreement_of, reason_of

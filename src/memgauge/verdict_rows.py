@@ -25,6 +25,24 @@ def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str
         outcome = str(judged.outcome)
         said = judged.error or f"the judge's reply is no verdict: {judged.rule}"
         return {**found, "outcome": outcome, "correct": None, "score": None, "abstain_kind": None, "error": said}
+    kind, answer = _first_reading(row)
+    # A text that commits to nothing abstains, unless the judge credits it; to decline is right where nothing is known.
+    abstained = kind is not None and (judged.value == 0 or row["subtype"] == "AR")
+    return {
+        **found,
+        "outcome": "abstained" if abstained else "answered",
+        "abstain_kind": kind if abstained else None,
+        "answer": answer,
+        "correct": bool(judged.value),
+        "score": float(judged.value),
+        "error": None,
+    }
+
+
+def _first_reading(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return how the rules read an answer: the kind of abstention, and the answer. A pending row has both still."""
+    if row["outcome"] == "pending":
+        return row["abstain_kind"], row["answer"]
     read = grade_conversation(
         Answer(raw=row["raw_output"] or "", finish_reason=row["finish_reason"]),
         subtype=row["subtype"],
@@ -33,14 +51,4 @@ def with_verdict(row: Mapping[str, Any], judged: Judged, judge: str) -> dict[str
         old_answer=row["old_answer"],
         mode=row["grading"] or "strict",
     )
-    # A text that commits to nothing abstains, unless the judge credits it; to decline is right where nothing is known.
-    abstained = read.abstain_kind is not None and (judged.value == 0 or row["subtype"] == "AR")
-    return {
-        **found,
-        "outcome": "abstained" if abstained else "answered",
-        "abstain_kind": read.abstain_kind if abstained else None,
-        "answer": read.answer,
-        "correct": bool(judged.value),
-        "score": float(judged.value),
-        "error": None,
-    }
+    return read.abstain_kind, read.answer

@@ -154,8 +154,8 @@ def with_phrase(phrase):
     ("change", "problem"),
     [
         (lambda c: c.pop("words"), "mine: the field 'words' is missing"),
-        (lambda c: c["categories"][3].pop("phrases"), r"mine\.categories\[3\]: the field 'phrases' is missing"),
-        (lambda c: c["categories"][0].update(group="things"), r"categories\[0\]: expected"),
+        (lambda c: c["categories"][3].pop("phrases"), r"mine: categories\[3\]: the field 'phrases' is missing"),
+        (lambda c: c["categories"][0].update(group="things"), r"categories\[0\]\.group: expected"),
         (
             lambda c: c["categories"][0].update(phrases=["the museum shown in <image>"]),
             "museum has 1 different phrases, 3",

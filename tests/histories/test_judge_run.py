@@ -12,7 +12,10 @@ from scripted_server import Response, Server, completion
 from test_memlens_run import ask, question_of, rows_of
 
 from memgauge.cli.app import run
+from memgauge.grading.judge.asking import Judged
+from memgauge.grading.outcomes import Outcome
 from memgauge.responses import load_responses
+from memgauge.verdict_rows import with_verdict
 
 
 def wordy(request):
@@ -230,3 +233,14 @@ def test_official_grading_leaves_everything_to_the_judge(dataset, tmp_path):
     assert (rows["q_ie4"]["correct"], rows["q_ie4"]["rule"]) == (False, "more than 500 words commit to nothing")
     assert (rows["q_ar"]["outcome"], rows["q_ar"]["correct"]) == ("abstained", True)
     assert {r["grading"] for r in rows.values()} == {"official"}
+
+
+def test_a_verdict_on_a_pending_row_is_that_on_a_row_that_is_read_again(waiting):
+    """A pending row still holds what the rules read; one that a judge has seen is read again: with equal results."""
+    rows = rows_of(waiting).filter(pl.col("outcome") == "pending").to_dicts()
+    assert rows
+    for value in (0, 1):
+        for row in rows:
+            judged = Judged(row["key"], Outcome.ANSWERED, value, "said", "object", 1)
+            failed = Judged(row["key"], Outcome.JUDGE_ERROR, None, None, "the judge failed", 3, "boom")
+            assert with_verdict(with_verdict(row, failed, "j"), judged, "j") == with_verdict(row, judged, "j")

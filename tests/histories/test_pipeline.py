@@ -140,11 +140,37 @@ def test_a_folder_is_built_by_one_process_at_a_time(tmp_path):
 
 
 def test_a_full_disk_is_foreseen(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1000})())
-    with pytest.raises(InputError, match="GB free"):
+    monkeypatch.setattr(pipeline.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 1_500_000})())
+    need = estimated_bytes(config()) / 1e6
+    with pytest.raises(InputError, match=rf"about {need:.1f} MB are needed and the disk has 1\.5 MB free; make room"):
         build(tmp_path / "H", config())
+    assert not (tmp_path / "H").exists()
     whole = build_config("full")
     assert 2e9 < estimated_bytes(whole) < 10e9
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def refused(out, words):
+        with pytest.raises(InputError, match=words):
+            build(out, config())
+
+    (tmp_path / "file").write_text("mine")
+    refused(tmp_path / "file" / "H", "file is a file; choose another folder")
+    (tmp_path / "other" / WORK).mkdir(parents=True)
+    (tmp_path / "other" / WORK / "swift.json").write_text("mine")
+    refused(tmp_path / "other", r"holds other files \(swift.json\)")
+    may = pipeline.os.access
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    # Root may write everywhere, so the question is answered for it.
+    monkeypatch.setattr(pipeline.os, "access", lambda p, mode, **k: p != closed and may(p, mode, **k))
+    refused(closed, "closed: no permission to write into it; choose another folder, or change its permissions")
+    refused(closed / "H" / "deep", "no permission to write into .*closed")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    refused(tmp_path / "link", "cannot be written")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert [p.name for p in (tmp_path / "other").rglob("*")] == [WORK, "swift.json"]
+    assert not any(closed.iterdir())
 
 
 def test_adding_a_question_leaves_the_others_alone(built, tmp_path):

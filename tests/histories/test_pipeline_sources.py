@@ -1,80 +1,15 @@
-"""Other back ends of a build: a chat model that writes, conversations from a file, an ontology of one's own."""
+"""Other sources of a build: conversations from a file, an ontology of one's own, and what of a writer is kept."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
-from datetime import datetime
-from random import Random
 
 import pytest
-from scripted_server import Response, Server, completion
 
-from memgauge.cli.app import run
 from memgauge.errors import InputError
 from memgauge.histories.building.config import build_config, public_writer
 from memgauge.histories.building.ontology import built_in
 from memgauge.histories.building.pipeline import build
-from memgauge.histories.building.text import ProceduralWriter
-from memgauge.histories.building.topics import draw_topics
-
-
-class ValidModel:
-    """A server whose model follows its instructions, with the sentences of procedural sessions."""
-
-    def __init__(self):
-        sessions = (
-            ProceduralWriter().session(draw_topics(Random(seed)), (), datetime(2023, 5, 1), Random(seed))
-            for seed in itertools.count()
-        )
-        self.user, self.assistant = [], []
-        self._sessions = sessions
-
-    def turn(self, role):
-        kept = getattr(self, role)
-        if not kept:
-            turns = next(self._sessions)
-            self.user += [t.content for t in turns[::2]]
-            self.assistant += [t.content for t in turns[1::2]]
-        return kept.pop(0)
-
-    def __call__(self, request):
-        messages = request.body["messages"]
-        said = [m["content"] if isinstance(m["content"], str) else str(m["content"]) for m in messages]
-        role = "user" if said[0].startswith("You write the messages") else "assistant"
-        text = self.turn(role)
-        asked = said[-2] if "not accepted" in said[-1] else said[-1]
-        carried = re.search(r'word for word.*?: "(.*)" Keep', asked) if role == "user" else None
-        return Response(body=completion(f"{text} {carried[1]}" if carried else text))
-
-
-@pytest.mark.slow
-def test_a_model_writes_the_sessions(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with Server(ValidModel()) as server:
-        writer = f"model:name=scripted,base_url={server.url}"
-        config = build_config("quick", seed=4, questions=1, lengths=("32k",), writer=writer)
-        outcome = build(tmp_path / "H", config, jobs=1)
-        assert outcome.status == "built"
-        assert server.count > 100
-    text = (tmp_path / "H" / "manifest.json").read_text()
-    assert json.loads(text)["config"]["writer"] == "model:name=scripted"
-    assert server.url not in text
-    assert "127.0.0.1" not in text
-    assert json.loads(text)["attempts"]["sessions"]["written"] >= 10
-
-
-@pytest.mark.slow
-def test_a_model_that_only_refuses_leaves_the_quota_short(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    refusal = Response(body=completion("I'm sorry, but I can't help with that."))
-    with Server(lambda request: refusal) as server:
-        options = ["--n", "1", "--lengths", "32k", "-j", "1", "--writer", f"model:name=m,base_url={server.url}"]
-        assert run(["histories", "build", "--out", str(tmp_path / "H"), *options]) == 3
-    said = capsys.readouterr().out
-    assert "ku_update lacks 1" in said or "lacks 1" in said
-    assert "text: length" in said
 
 
 def test_what_changes_no_reply_is_no_part_of_the_configuration():

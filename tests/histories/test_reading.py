@@ -8,8 +8,11 @@ import sys
 
 import pytest
 from history_files import META, record, records, told, write_dataset
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memgauge.errors import InputError
+from memgauge.histories import json_array
 from memgauge.histories.blind import blind_id, read_blind
 from memgauge.histories.reading import Faults, open_histories, tokens_of
 from memgauge.histories.subsets import outline
@@ -126,7 +129,7 @@ def test_a_line_that_is_no_json_is_one_fault(tmp_path):
         ("a.json", b"[", "not JSON after record 0"),
         ("a.json", b"[]", "no records"),
         ("a.json", b'{"rows": []}', "no records"),
-        ("a.json", b"[{}, {]", "not JSON after record 1"),
+        ("a.json", b"[{}, {]", "not JSON after record 2"),
         ("a.parquet", b"PAR1 nothing", "Parquet"),
     ],
 )
@@ -219,13 +222,75 @@ def test_numbers_as_ids_are_chosen_like_others(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("opener", ["[", '{"a":'])
-def test_deep_nesting_is_refused_at_once(tmp_path, opener):
-    # The streaming parser's time grows with the square of the depth: it would not return from this one.
+@pytest.mark.parametrize(("opener", "closer"), [("[", "]"), ('{"a":', "}")])
+def test_deep_nesting_costs_one_record(tmp_path, opener, closer):
     path = tmp_path / "memory_32k.json"
-    path.write_text("[" + opener * 1_000_000)
-    with pytest.raises(InputError, match="nests more than"):
+    path.write_text("[" + opener * 200_000)
+    with pytest.raises(InputError, match="breaks off"):
         read(path)
+    deep = opener * 20_000 + "1" + closer * 20_000
+    path.write_text(f"[{deep}, {json.dumps(records()[0])}]")
+    found, faults = read(path)
+    assert (len(found), faults.counts) == (1, {"not_an_object": 1})
+    assert "record 1: not JSON: nested too deeply" in faults.lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (b"1" * 5000, "not_an_object", "not JSON: Exceeds the limit"),
+        (b"1e999", "wrong_field", "answer is inf"),
+        (b"NaN", "not_an_object", "NaN is no JSON number"),
+        (b"-Infinity", "not_an_object", "-Infinity is no JSON number"),
+        (b'"caf\xe9"', "not_an_object", "not UTF-8: byte 0xe9"),
+        (b'"a\nb"', "not_an_object", "not JSON: Invalid control character"),
+        (b"tru", "not_an_object", "not JSON: Expecting value"),
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_a_broken_record_is_named_and_the_rest_goes_on(tmp_path, form, answer, kind, said):
+    lines = [json.dumps(one).encode() for one in records()[:3]]
+    lines[1] = lines[1].replace(json.dumps(records()[1]["answer"]).encode(), answer, 1)
+    name = records()[1]["question_id"]
+    path = tmp_path / f"dataset_32k.{form}"
+    if form == "json":
+        path.write_bytes(b" " * 10_000 + b"[" + b", ".join(lines) + b"]")
+        where = "record 2"
+    else:
+        if b"\n" in answer:
+            pytest.skip("that is two lines")
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        where = "record 2" if kind == "wrong_field" else "line 2"
+    found, faults = read(path)
+    assert [one.question_id for one in found] == [records()[i]["question_id"] for i in (0, 2)]
+    assert faults.counts == {kind: 1}
+    assert f"{where} ({name})" in faults.lines()[0]
+    assert said in faults.lines()[0]
+    assert "b'" not in faults.lines()[0]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(VALUES, min_size=1, max_size=6),
+    wrapped=st.booleans(),
+    indent=st.sampled_from([None, 0, 2]),
+    ascii_only=st.booleans(),
+    chunk=st.integers(1, 40),
+)
+def test_elements_are_those_of_the_list(tmp_path, monkeypatch, values, wrapped, indent, ascii_only, chunk):
+    """Whatever stands in the list, and wherever the buffer breaks it off, the elements are what json.loads says."""
+    monkeypatch.setattr(json_array, "_CHUNK", chunk)
+    path = tmp_path / "list.json"
+    whole = {'a"': [1, {"data": []}], "n": 3, "data": values, "z": 1} if wrapped else values
+    path.write_text(json.dumps(whole, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
+    assert [json.loads(element) for element in json_array.array_elements(path, 1 << 20)] == values
 
 
 def test_brackets_in_text_are_no_nesting(tmp_path):

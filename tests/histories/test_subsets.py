@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memgauge.errors import InputError
 from memgauge.histories.reading import open_histories
+from memgauge.histories.source import HistorySource
 from memgauge.histories.subsets import Entry, agent_subset, apportion, matching, outline, read_subset, stratified_subset
 
 PAPER = {
@@ -106,3 +107,17 @@ def test_subset_files(tmp_path):
     (tmp_path / "agent_subset.json").write_text("[]")
     with pytest.raises(InputError, match="2 agent_subset"):
         agent_subset(tmp_path)
+
+
+def test_data_is_told_by_content(tmp_path):
+    """A file, or a sidecar, that changes without changing its size is other data; a copy elsewhere is the same."""
+    folder = write_dataset(tmp_path / "H")
+    before = HistorySource(folder).identity
+    assert HistorySource(write_dataset(tmp_path / "copy")).identity == before
+    for name in ("dataset_32k.jsonl", "meta.jsonl"):
+        path = folder / name
+        whole = path.read_bytes()
+        path.write_bytes(whole.replace(b"q_ie1", b"q_ie9", 1))
+        assert HistorySource(folder).identity != before
+        path.write_bytes(whole)
+    assert HistorySource(folder).identity == before

@@ -104,6 +104,7 @@ def test_the_run_can_be_reported_and_judged(files, tmp_path, capsys):
     assert (words["outcome"], words["correct"], words["judge"]) == (
         "answered", True, "public evaluator (qwen_32k_judge.json)",
     )  # fmt: skip
+    assert json.loads((out / "run.json").read_text())["judges"] == ["public evaluator (qwen_32k_judge.json)"]
     assert rows["q_lenient"]["correct"] is False  # rules decide, whatever the judge said
     assert rows["q_lenient"]["judge"] is None
     assert run(["report", str(out), "--json", "--redraws", "200"]) == 0

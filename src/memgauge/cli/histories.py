@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 app = App(name="histories", help="Build, review and look at long conversations with pictures and their questions.")
 review = App(name="review", help="Human review of candidates in three rounds (`build --review`).")
 app.command(review)
+for _name, _target, _help in (
+    ("ontology", "ontology:app", "The topics of conversations: show, check and grow them."),
+    ("calibrate-filter", "photographs:calibrate_filter", "Set the photograph filter's thresholds from known pictures."),
+    ("fetch", "photographs:fetch", "Get the photographs that a built folder keeps by reference only."),
+    ("ablate", "views:ablate", "Take pictures out of a built folder, into a new one."),
+    ("preview", "views:preview", "Write one history as an HTML page with its pictures."),
+):
+    app.command(f"memgauge.cli.histories_{_target}", name=_name, help=_help)
 
 Folder = Annotated[Path, Parameter(help="The folder of a build that waits for its review.")]
 
@@ -57,6 +65,34 @@ def build(
         Parameter(help="Text-only sessions: procedural, or a file as ultrachat:FILE, oasst:FILE or sharegpt:FILE."),
     ] = "procedural",
     ontology: Annotated[Path | None, Parameter(help="A file of your own topics [the built-in ones].")] = None,
+    images: Annotated[
+        str,
+        Parameter(
+            help="procedural, or photographs of single things from folder:DIR, urls:FILE (JSON lines or CSV) or crawl."
+        ),
+    ] = "procedural",
+    image_scorers: Annotated[
+        Path | None, Parameter(help="A JSON file with the folders of the filter's models, and its thresholds.")
+    ] = None,
+    trust_folder: Annotated[
+        bool,
+        Parameter(negative="", help="Take photographs that a filter channel without a model leaves undecided."),
+    ] = False,
+    image_license: Annotated[
+        str, Parameter(help="Licence of the photographs whose source names none, such as 'CC BY 4.0'.")
+    ] = "",
+    by_reference: Annotated[
+        bool,
+        Parameter(negative="", help="Use photographs without a licence to pass them on; export address and hash only."),
+    ] = False,
+    find_watermarks: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Read the text in photographs (rapidocr), and refuse those with words of watermarks."
+        ),
+    ] = False,
+    image_reuse: Annotated[int, Parameter(help="Histories that may show one photograph as a decoy, 1 to 25.")] = 25,
+    image_delay: Annotated[float, Parameter(help="Seconds between two requests to one host.")] = 2.0,
     review: Annotated[
         bool, Parameter(negative="", help="Stop before the export until every item has passed three rounds of review.")
     ] = False,
@@ -79,13 +115,26 @@ def build(
     """
     import time
 
+    from memgauge.cli.histories_photographs import print_album, too_few
+    from memgauge.cli.histories_writing import print_short
     from memgauge.cli.options import names
     from memgauge.errors import InputError
     from memgauge.histories.building.config import build_config
+    from memgauge.histories.building.pictures.options import photo_options
     from memgauge.histories.building.pipeline import build as build_folder
 
     if jobs < 0:
         raise InputError(f"--jobs takes 0 or more processes, not {jobs}")
+    photographs = photo_options(
+        images,
+        scorers=str(image_scorers) if image_scorers else "",
+        trust=trust_folder,
+        licence=image_license,
+        by_reference=by_reference,
+        reuse=image_reuse,
+        watermarks=find_watermarks,
+        delay=image_delay,
+    )
     config = build_config(
         profile,
         seed=seed,
@@ -99,16 +148,25 @@ def build(
         fillers=fillers,
         ontology=str(ontology.expanduser().absolute()) if ontology else "",
         review=review,
+        images=photographs,
     )
+    strangers = photographs.strangers() if photographs is not None else []
     started = time.monotonic()
     outcome = build_folder(out, config, jobs=jobs, allow_short=allow_short, array=array)
     if outcome.selection is None:
         print(f"{out}: was finished before")
     else:
+        if outcome.album is not None and photographs is not None:
+            print_album(outcome.album, strangers)
         _print_funnel(outcome.selection)
     if outcome.status == "short" and outcome.selection is not None:
-        missing = ", ".join(f"{name} lacks {count}" for name, count in outcome.selection.short.items())
-        print(f"{out}: too few candidates passed: {missing}. --allow-short exports what there is.")
+        print_short(outcome.selection)
+        missing = ", ".join(
+            f"{name} lacks {count}{too_few(outcome.selection.lacking.get(name, []))}"
+            for name, count in outcome.selection.short.items()
+        )
+        advice = "--allow-short exports what there is" if outcome.selection.accepted else "nothing is left to export"
+        print(f"{out}: too few candidates passed: {missing}. {advice}.")
         return 3
     if outcome.status == "review":
         print(f"{out}: the candidates wait for their review: memgauge histories review export {out}")
@@ -153,6 +211,7 @@ def check(
         bool,
         Parameter(negative="", help="Gates that warn, had too few sessions or could not be checked count as failures."),
     ] = False,
+    html: Annotated[Path | None, Parameter(help="Also write one HTML page with every gate and figure.")] = None,
     json: Json = False,
 ) -> int:
     """Check the invariants of a built folder, and how far its texts, pictures and places give answers away.
@@ -164,6 +223,11 @@ def check(
     from memgauge.histories.building.checking.printing import print_report
 
     report = check_folder(folder, sample=sample)
+    if html is not None:
+        from memgauge.cli.output import write_page
+        from memgauge.histories.building.checking.page import check_page
+
+        write_page(html, check_page(report, strict=strict))
     if json:
         print_json(report.to_dict(strict=strict))
     else:
@@ -279,16 +343,18 @@ def status(folder: Folder, /, *, json: Json = False) -> int:
 
 
 def _print_funnel(selection: Selection) -> None:
+    from memgauge.cli.histories_photographs import too_few
+    from memgauge.cli.histories_writing import print_writing
     from memgauge.cli.output import print_table
 
     print_table("Candidates", ["stage", "left"], [[stage, f"{left:,}"] for stage, left in selection.funnel()])
+    lacking = [name for names in selection.lacking.values() for name in names]
     for reason, count in sorted(selection.rejected.items()):
-        print(f"  rejected {count:>5}  {reason}")
-    turns = sum(count for (what, _), count in selection.attempts.items() if what == "turns")
-    refused = {name: count for (what, name), count in selection.attempts.items() if what == "rejected"}
-    if turns:
-        shares = ", ".join(f"{name} {count / turns:.2%}" for name, count in sorted(refused.items())) or "none rejected"
-        print(f"{turns:,} attempts at turns; rejected by validator: {shares}")
+        if not reason.startswith("images: "):
+            print(f"  rejected {count:>5}  {reason}")
+    if lacking:
+        print(f"  rejected {len(lacking):>5}  images:{too_few(lacking)}")
+    print_writing(selection)
 
 
 def _print_lengths(out: Path, manifest: dict[str, Any]) -> None:
@@ -316,6 +382,8 @@ def _print_lengths(out: Path, manifest: dict[str, Any]) -> None:
 def _print_inspection(found: dict[str, Any]) -> None:
     from memgauge.cli.output import print_table
 
+    if "ablation" in found:
+        print(f"{found['path']}: made by `memgauge histories ablate` ({found['ablation']})")
     for name, split in found["splits"].items():
         rows = [[kind, of, str(n)] for kind, names in split["subtypes"].items() for of, n in names.items()]
         print_table(f"{name}: {split['questions']} questions", ["type", "subtype", "n"], rows, left=2)

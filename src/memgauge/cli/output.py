@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from memgauge.errors import InputError
 
 
 def print_json(document: Any) -> None:
@@ -25,3 +28,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page, whole or not at all. Raises `InputError` that says why it cannot be written."""
+    from memgauge.files import write_whole
+
+    path = path.expanduser()
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from error

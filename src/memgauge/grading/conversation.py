@@ -10,7 +10,7 @@ from memgauge.grading.typed.grade import NO_ANSWER, TypedGrade, grade_typed
 from memgauge.grading.typed.prepare import Mode, answer_span
 from memgauge.system import Answer
 
-VERSION = 1
+VERSION = 2
 """Raised whenever equal answers may be graded otherwise than before."""
 
 

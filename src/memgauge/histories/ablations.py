@@ -74,12 +74,9 @@ class Ablation:
 
     def content(self, turn: RecordTurn, shown: int) -> str:
         """Return a turn's text; `shown` pictures came before it in the conversation."""
-        parts = turn.content.split(MARKER)
         if self.text_only:
-            # What a marker leaves behind: no doubled blanks, no empty lines at the end.
-            return (
-                " ".join(part.strip(" ") for part in parts if part.strip(" ")).rstrip() if len(parts) > 1 else parts[0]
-            )
+            return without_markers(turn.content)
+        parts = turn.content.split(MARKER)
         if self.captions:
             fillers = [image.caption for image in turn.images]
         elif self.label_images:
@@ -87,3 +84,13 @@ class Ablation:
         else:
             return turn.content
         return "".join(part + filler for part, filler in zip(parts, [*fillers, ""], strict=True))
+
+
+def without_markers(content: str) -> str:
+    """Return a text without its markers: what they leave behind has no doubled blanks and no empty lines at the end.
+
+    >>> without_markers("We met by this house <image> at noon.")
+    'We met by this house at noon.'
+    """
+    parts = content.split(MARKER)
+    return " ".join(part.strip(" ") for part in parts if part.strip(" ")).rstrip() if len(parts) > 1 else content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from memgauge.histories.reading import Faults, Histories, Split, open_histories
 from memgauge.histories.records import Record, RecordError
 from memgauge.progress import Progress
 
+_MOST_MANIFEST = 64 << 20
 _NAMED = 10
 """Broken references that are named; all are counted."""
 
@@ -40,7 +42,21 @@ def inspect_path(path: Path) -> dict[str, Any]:
     Raises `InputError` when the path holds no histories.
     """
     histories = open_histories(path)
-    return {"path": path.name, "splits": {split.name: _split(histories, split) for split in histories.splits}}
+    found: dict[str, Any] = {"path": path.name}
+    if path.is_dir() and (said := _ablation(path / "manifest.json")):
+        found["ablation"] = said
+    return {**found, "splits": {split.name: _split(histories, split) for split in histories.splits}}
+
+
+def _ablation(manifest: Path) -> str:
+    """Return what `histories ablate` took out of a folder, as its manifest says; empty for other folders."""
+    try:
+        if manifest.stat().st_size > _MOST_MANIFEST:
+            return ""
+        config = json.loads(manifest.read_text("utf-8"))["config"]
+        return str(config.get("ablation", ""))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ""  # a released folder without a manifest, or with another's
 
 
 def find_record(path: Path, question: str | None = None, length: str | None = None) -> tuple[Histories, Record]:

@@ -10,18 +10,16 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from memgauge.errors import InputError
+from memgauge.histories.json_array import array_elements
 from memgauge.histories.pictures_at import Pictures
 from memgauge.histories.records import NOTES, FaultKind, Record, RecordError, id_of, parse_record
 
 MAX_RECORD = 256 << 20
 """Bytes of one record; more means that the file is not what it says."""
 MAX_SIDECAR = 1 << 30
-_MAX_OPEN = 50_000
-"""Brackets without their closing ones, those in texts counted too: the streaming parser's time grows with the square
-of the depth."""
 _NAMED = re.compile(r"(?:dataset|memory|longmemeval)_(\w+?)(?:_cleaned)?\.(jsonl|parquet|json)")
 _LENGTH = re.compile(r"(\d{1,6})([km]?)", re.IGNORECASE)
 _FORMS = ("jsonl", "parquet", "json")
@@ -243,7 +241,7 @@ def raw_records(path: Path, faults: Faults, columns: list[str] | None = None) ->
         elif path.suffix in (".jsonl", ".ndjson"):
             yield from _line_records(path, faults)
         else:
-            yield from _array_records(path)
+            yield from _array_records(path, faults)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -251,9 +249,9 @@ def raw_records(path: Path, faults: Faults, columns: list[str] | None = None) ->
 def _line_records(path: Path, faults: Faults) -> Iterator[Any]:
     for number, line in enumerate(_lines(path), 1):
         try:
-            yield json.loads(line)
+            yield _loads(line)
         except (ValueError, RecursionError) as error:
-            faults.add(RecordError("not_an_object", f"{path.name}, line {number}", f"not JSON: {error}"))
+            faults.add(_no_json(line, f"{path.name}, line {number}", error))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -265,51 +263,37 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield line
 
 
-class _Metered:
-    """A file that stops when one record takes too many bytes, or nests too deeply."""
-
-    def __init__(self, file: IO[bytes], path: Path) -> None:
-        self._file, self._path = file, path
-        self.next_record()
-
-    def next_record(self) -> None:
-        self._since = self._open = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._since += len(data)
-        if self._since > MAX_RECORD:
-            raise InputError(f"{self._path}: a record is larger than {MAX_RECORD >> 20} MiB")
-        self._open += data.count(b"[") + data.count(b"{") - data.count(b"]") - data.count(b"}")
-        if self._open > _MAX_OPEN:
-            raise InputError(
-                f"{self._path}: a record nests more than {_MAX_OPEN:,} levels; this is no file of histories"
-            )
-        return data
-
-
-def _array_records(path: Path) -> Iterator[Any]:
+def _array_records(path: Path, faults: Faults) -> Iterator[Any]:
     """Read a JSON array, or an object whose `data` is one."""
-    try:
-        import ijson
-    except ImportError as error:
-        raise InputError("files of histories need ijson: pip install 'memgauge[histories]'") from error
-    with path.open("rb") as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        file.seek(3 if file.seek(0) == 0 and file.read(3) == b"\xef\xbb\xbf" else 0)
-        if start not in (b"[", b"{"):
-            raise InputError(f"{path}: neither a JSON list of records nor an object whose 'data' is one")
-        metered, number = _Metered(file, path), 0
+    for number, element in enumerate(array_elements(path, MAX_RECORD), 1):
         try:
-            for record in ijson.items(metered, "item" if start == b"[" else "data.item", use_float=True):
-                metered.next_record()
-                number += 1
-                yield record
-        except (ijson.JSONError, ValueError) as error:
-            text = " ".join(str(error).split())
-            raise InputError(f"{path}: not JSON after record {number}: {text:.200}") from error
-    if not number:
-        raise InputError(f"{path}: holds no records (a JSON list, or an object whose 'data' is one)")
+            yield _loads(element)
+        except (ValueError, RecursionError) as error:
+            faults.add(_no_json(element, f"{path.name}, record {number}", error))
+
+
+def _loads(data: bytes) -> Any:
+    return json.loads(data, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _no_json(data: bytes, where: str, error: Exception) -> RecordError:
+    """Return the fault of a record that is no JSON; its id is named where it can be made out."""
+    match = _ID.search(data)
+    name = f" ({match[1].decode()})" if match is not None else ""
+    if isinstance(error, UnicodeDecodeError):
+        said = f"not UTF-8: byte {error.object[error.start]:#04x} at byte {error.start}"
+    elif isinstance(error, RecursionError):
+        said = "nested too deeply"
+    else:
+        said = str(error).partition(";")[0]
+    return RecordError("not_an_object", where + name, f"not JSON: {said}" if "UTF-8" not in said else said)
+
+
+_ID = re.compile(rb'"question_id"\s*:\s*"([\w.:-]{1,100})"', re.ASCII)
 
 
 def _parquet(path: Path) -> Any:

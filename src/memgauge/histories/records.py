@@ -7,6 +7,7 @@ Records are untrusted. What cannot be used is a `RecordError` that names the rec
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -264,7 +265,8 @@ class _Reader:
         """Read the reference; numbers occur in some files."""
         if value is None:
             raise self.fail("missing_field", "answer is missing")
-        if isinstance(value, bool) or not isinstance(value, str | int | float) or not str(value).strip():
+        usable = isinstance(value, str | int | float) and not isinstance(value, bool)
+        if not usable or (isinstance(value, float) and not math.isfinite(value)) or not str(value).strip():
             raise self.fail("wrong_field", f"answer is {value!r:.60}; it is a text or a number")
         return self.clean(str(value), "answer")
 

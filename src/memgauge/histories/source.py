@@ -10,6 +10,7 @@ from pathlib import Path
 
 from memgauge.episode import Episode
 from memgauge.errors import InputError
+from memgauge.files import file_sha256
 from memgauge.grading.typed.prepare import Mode
 from memgauge.histories.ablations import Ablation
 from memgauge.histories.episodes import record_episode
@@ -97,14 +98,20 @@ class HistorySource:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What must not change when a run is extended: the dataset, told by its manifest or by its files' sizes."""
+        """What must not change when a run is extended: the dataset, and how answers are graded."""
+        return {"made": False, "histories": self._digest, "grading": self.mode}
+
+    @cached_property
+    def _digest(self) -> str:
+        """The dataset, told by its manifest, which holds the digests of its files, or by what its files hold."""
         folder = self.data if self.data.is_dir() else self.data.parent
         manifest = folder / "manifest.json"
         if self.data.is_dir() and manifest.is_file():
-            told = manifest.read_bytes()
-        else:
-            told = repr([(s.name, s.path.name, s.path.stat().st_size) for s in self.histories.splits]).encode()
-        return {"made": False, "histories": hashlib.sha256(told).hexdigest(), "grading": self.mode}
+            return hashlib.sha256(manifest.read_bytes()).hexdigest()
+        paths = [split.path for split in self.histories.splits]
+        paths += [path for path in (folder / "meta.jsonl",) if path.is_file()]
+        told = [(path.name, path.stat().st_size, file_sha256(path)) for path in paths]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
 
     def describe(self) -> dict[str, object]:
         """Return the cells, for `run.json`."""

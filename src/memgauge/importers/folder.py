@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,17 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgauge.errors import InputError
-from memgauge.files import write_whole
+from memgauge.files import file_sha256, write_whole
 from memgauge.responses import SCHEMA_VERSION, write_parquet
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_run(rows: pl.DataFrame, folder: Path, source: Path) -> None:
@@ -65,6 +58,8 @@ def write_folder(
             "commands": [],
             "notes": list(notes),
         }
+        if judges := sorted(rows["judge"].drop_nulls().unique().to_list()):
+            record["judges"] = judges
         write_parquet(rows, folder / "responses.parquet")
         write_whole(folder / "run.json", json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
     except OSError as error:

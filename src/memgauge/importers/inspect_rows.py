@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgauge.drive import Asked, Wanted
 from memgauge.errors import InputError
-from memgauge.importers.folder import file_sha256
+from memgauge.files import file_sha256
 from memgauge.importers.inspect_log import InspectLog
 from memgauge.inspect_tasks import conversations
 from memgauge.inspect_tasks.asked import Asking, TaskPlan

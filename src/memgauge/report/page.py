@@ -114,6 +114,27 @@ class Pictures:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody said, with the images that came along. Nothing in it is markup."""
+
+    speaker: str
+    text: str
+    pictures: Sequence[Picture] = ()
+    mark: str = ""
+    """A word that makes it stand out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """A conversation; each message is laid out in the direction of its own script."""
+
+    items: Sequence[Message]
+    when: str = ""
+    width: int = 200
+    """Pixels of an image at least."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Blocks that are shown on demand, and always in print."""
 
@@ -121,7 +142,7 @@ class Fold:
     blocks: Sequence[Block]
 
 
-Block = Text | Note | Bullets | Terms | Table | Chart | Pictures | Fold
+Block = Text | Note | Bullets | Terms | Table | Chart | Pictures | Messages | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +177,11 @@ class _Writer:
                 self.parts.append(_table(block))
             case Chart():
                 self.chart(block)
-            case Pictures(items, width):
-                self.parts.append(
-                    f'<div class="pictures" style="--width:{int(width)}px">{"".join(_picture(p) for p in items)}</div>'
-                )
+            case Pictures():
+                self.parts.append(_pictures(block))
+            case Messages(items, when, width):
+                date = f'<p class="when"><bdi>{escape(plain(when))}</bdi></p>' if when else ""
+                self.parts.append(date + "".join(_message(item, width) for item in items))
             case Fold(summary, blocks):
                 self.parts.append(f"<details><summary>{_inline(summary)}</summary>")
                 for inner in blocks:
@@ -278,6 +300,19 @@ def _table(table: Table) -> str:
     caption = f"<caption>{_inline(table.caption)}</caption>" if table.caption else ""
     rows = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="wide" tabindex="0"><table>{caption}{rows}</table></div>'
+
+
+def _message(message: Message, width: int) -> str:
+    mark = f" <mark>{escape(plain(message.mark))}</mark>" if message.mark else ""
+    pictures = _pictures(Pictures(message.pictures, width)) if message.pictures else ""
+    speaker = f'<p class="speaker"><bdi>{escape(plain(message.speaker))}</bdi>{mark}</p>'
+    said = f'<p class="said" dir="auto">{escape(plain(message.text))}</p>'
+    return f'<div class="message{" marked" if mark else ""}">{speaker}{said}{pictures}</div>'
+
+
+def _pictures(pictures: Pictures) -> str:
+    shown = "".join(_picture(picture) for picture in pictures.items)
+    return f'<div class="pictures" style="--width:{int(pictures.width)}px">{shown}</div>'
 
 
 def _picture(picture: Picture) -> str:

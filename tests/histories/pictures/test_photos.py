@@ -171,3 +171,24 @@ def test_drawn_repeats_by_truth():
     assert seen.claim_drawn(ImageSpec("menu", {"a": "é", "b": [1, 2]}, 1))
     assert seen.claim_drawn(ImageSpec("receipt", {"a": "é", "b": [2, 1]}, 1))
     assert truth_key(first) == ("receipt", '{"a":"é","b":[1,2]}')
+
+
+def test_a_file_to_export_carries_nothing_along():
+    exif = Image.Exif()
+    exif[0x010E] = "secret place"
+    data = saved(natural(), comment=b"secret comment", exif=exif, icc_profile=b"secret profile", dpi=(300, 300))
+    assert data.count(b"secret") == 3
+    assert b"secret" not in decode(data, name="x").clean().data
+
+
+def test_a_camera_file_with_a_preview_behind_the_picture():
+    data = saved(natural(1), "mpo", save_all=True, append_images=[natural(2)])
+    photo = decode(data, name="x", extension=".jpg")
+    assert photo.notes == ("first of several",)
+    assert photo.phash() == decode(saved(natural(1)), name="y").phash()
+
+
+def test_forty_megapixels_are_too_many():
+    with pytest.raises(RefusedPicture, match="8000 x 5000 pixels") as refusal:
+        decode(saved(Image.new("1", (8000, 5000)), "png"), name="x")
+    assert refusal.value.reason == "huge"

@@ -45,13 +45,13 @@ def host():
                 code, body = 200, b"no picture"
             elif self.path == "/large.png":
                 code, body = 200, b"x" * 5000
-            elif self.path == "/moved":
+            elif self.path in server.moved:
                 code, body = 302, b""
             else:
                 code, body = 404, b"none"
             self.send_response(code)
             if code == 302:
-                self.send_header("Location", "ftp://127.0.0.1/x")
+                self.send_header("Location", server.moved[self.path])
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -61,8 +61,9 @@ def host():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.asked, server.robots = [], (404, b"")
+    server.moved = {"/moved": "ftp://127.0.0.1/x"}
     server.base = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -156,6 +157,60 @@ def test_fetcher_keeps_rules(host, monkeypatch):
         fetcher.get(f"{host.base}/large.png")
 
 
+def test_rules_hold_after_a_redirect(host):
+    host.robots = (200, b"User-agent: *\nDisallow: /owl-private\n")
+    host.moved |= {"/a": "/owl.png", "/b": "/owl-private.png", "/loop": "/loop"}
+    host.moved |= {"/file": "file:///etc/hostname", "/odd": "http://[::1/x"}
+    fetcher = Fetcher(delay=0)
+    assert fetcher.get(f"{host.base}/a") == picture("red")
+    with pytest.raises(InputError, match=r"owl-private.png: the robots rules"):
+        fetcher.get(f"{host.base}/b")
+    assert "/owl-private.png" not in host.asked
+    with pytest.raises(InputError, match="more than 5 redirects"):
+        fetcher.get(f"{host.base}/loop")
+    for path in ("/odd", "/file"):
+        with pytest.raises(InputError, match=r"n(o|ot a) web address"):
+            fetcher.get(host.base + path)
+    # To another host (here the same under another name), whose own rules are read first.
+    other = host.base.replace("127.0.0.1", "localhost")
+    host.moved["/c"] = f"{other}/owl-private.png"
+    with pytest.raises(InputError, match=r"localhost.*robots rules"):
+        fetcher.get(f"{host.base}/c")
+    assert host.asked.count("/robots.txt") == 2
+
+
+def test_rules_may_ask_for_a_longer_delay(host):
+    host.robots = (200, b"User-agent: *\nCrawl-delay: 7\n")
+    slept = []
+    fetcher = Fetcher(delay=2.0, sleep=slept.append, clock=lambda: 100.0)
+    for number in range(2):
+        fetcher.get(f"{host.base}/owl{number}.png")
+    host.robots = (200, b"User-agent: *\nCrawl-delay: 7000\n")
+    fetcher = Fetcher(delay=2.0, sleep=slept.append, clock=lambda: 100.0)
+    fetcher.get(f"{host.base}/owl.png")
+    assert slept == [7.0, 7.0, 60.0]
+
+
+def test_odd_addresses_are_refused(tmp_path):
+    listing = tmp_path / "list.jsonl"
+    rows = [{"url": url, "query": "owl"} for url in ("http://[::1/x.png", "http://a.org:99999/x.png", "", "owl.png")]
+    listing.write_text("".join(json.dumps(row) + "\n" for row in rows if row["url"]))
+    for found in url_candidates(listing, "owl", Fetcher(delay=0)):
+        with pytest.raises(RefusedPicture, match="not a web address"):
+            found.open()
+
+
+def test_a_linked_subfolder_is_not_read(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.png").write_bytes(picture("blue"))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "owl").symlink_to(tmp_path / "out")
+    (found,) = folder_candidates(tmp_path / "in", "owl")
+    with pytest.raises(RefusedPicture) as refusal:
+        found.open()
+    assert refusal.value.reason == "escape"
+
+
 def test_a_host_that_fails_is_left_alone(host):
     host.robots = (503, b"")
     with pytest.raises(InputError, match="robots"):
@@ -195,6 +250,7 @@ def test_search_collects_addresses_only(monkeypatch):
     class Downloader:
         def __init__(self):
             self.lock, self.fetched_num = threading.Lock(), 0
+            self.signal = types.SimpleNamespace(set=lambda reach_max_num: None)
 
     class Crawler:
         def __init__(self, downloader_cls, storage, log_level):

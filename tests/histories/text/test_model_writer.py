@@ -16,13 +16,15 @@ from memgauge.histories.building.text.chat import (
     CachedChat,
     CallBudget,
     ChatFailedError,
+    NoReplyError,
     ReplyCache,
     request_key,
 )
 from memgauge.histories.building.text.json_replies import BadReplyError, ask_json, parse_object
 from memgauge.histories.building.text.judges import LLMJudge, TextItem
 from memgauge.histories.building.text.model import Options, model_writer_factory
-from memgauge.histories.building.text.model_writer import ModelWriter, QuestionWriter, clean
+from memgauge.histories.building.text.model_text import clean, without_thoughts
+from memgauge.histories.building.text.model_writer import BackgroundWriter, ModelWriter
 from memgauge.histories.building.text.types import PROFILES
 from memgauge.histories.building.text.validators import Context
 
@@ -75,10 +77,10 @@ def test_the_assistant_model_gets_the_pictures(topics, fact, when):
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (REFUSAL, "length"),
-        ("Sure! Here is your message: {message}", "length"),
-        ("the the the " * 30, "length"),
-        ("", "length"),
+        (REFUSAL, "reply: refusal"),
+        ("Sure! Here is your message: {message}", "length: too_short"),
+        ("the the the " * 30, "reply: repetition"),
+        ("", "reply: empty"),
     ],
 )
 def test_bad_replies_end_in_a_named_rejection(reply, reason, topics, when):
@@ -87,16 +89,16 @@ def test_bad_replies_end_in_a_named_rejection(reply, reason, topics, when):
         writer.session(topics, [], when, Random(1))
     assert writer.log.sessions == {"redrawn": 2, "rejected": 1}
     assert sum(writer.log.rejected.values()) >= 12
-    assert error.value.reason.split(":")[0] in {reason, "ending"}
+    assert error.value.reason == reason
 
 
 def test_a_model_that_repeats_itself_is_rejected(topics, when):
     talker = ValidChat(topics, when)
     once = "Good point. " + " ".join(f"Sort the {w} things early and label them." for w in ("spare", "old", "new") * 3)
     writer = ModelWriter(talker, lambda messages: f"{once} " + "It pays off over time. " * 3 + "Would you like tips?")
-    with pytest.raises(SessionRejectedError, match="ending"):
+    with pytest.raises(SessionRejectedError, match="reply: repetition"):
         writer.session(topics, [], when, Random(1))
-    assert writer.log.rejected["ending"] >= 12
+    assert writer.log.faults["repetition"] == writer.log.rejected["reply"] >= 12
 
 
 def test_a_leaking_turn_then_a_good_one(topics, fact, when):
@@ -112,12 +114,25 @@ def test_a_leaking_turn_then_a_good_one(topics, fact, when):
     assert any("Do not use these words" in call[-1]["content"] for call in good.calls)
 
 
-def test_a_failing_model_is_an_empty_turn_not_a_crash(topics, when):
-    def gone(messages):
-        raise ChatFailedError("503")
+def test_a_model_that_declines_is_an_empty_turn_not_a_crash(topics, when):
+    def filtered(messages):
+        raise ChatFailedError("finish_reason content_filter", "filtered")
 
-    with pytest.raises(SessionRejectedError, match="length: too_short"):
-        ModelWriter(gone, gone).session(topics, [], when, Random(1))
+    with pytest.raises(SessionRejectedError, match="reply: empty"):
+        ModelWriter(filtered, filtered).session(topics, [], when, Random(1))
+
+
+def test_an_outage_is_no_turn(topics, fact, when):
+    def gone(messages):
+        raise NoReplyError("503", "http_503")
+
+    log = AttemptLog()
+    with pytest.raises(NoReplyError):
+        ModelWriter(gone, gone, log=log).session(topics, [], when, Random(1))
+    assert not log.turns
+    context = Context(PROFILES["compact"], (fact(FACT),))
+    with pytest.raises(NoReplyError):
+        LLMJudge(gone).leaks(FACT, (fact(FACT),), context)
 
 
 def test_budget_ends_the_work_and_the_cache_carries_on(tmp_path, topics, when):
@@ -245,20 +260,22 @@ def test_a_judge_answers_without_pictures():
 
 def test_backgrounds(topics):
     good = {"paragraph": "We saw the Eiffel Tower. Then the Louvre. It rained.", "entities": ["Eiffel Tower", "Louvre"]}
-    assert QuestionWriter(lambda m: json.dumps(good)).background(topics[0]).entities == ("Eiffel Tower", "Louvre")
+    assert BackgroundWriter(lambda m: json.dumps(good)).background(topics[0]).entities == ("Eiffel Tower", "Louvre")
     for bad in (
         good | {"entities": ["Louvre"]},
         good | {"entities": ["Louvre", "Big Ben"]},
         good | {"paragraph": "We saw the Eiffel Tower and the Louvre."},
     ):
         with pytest.raises(BadReplyError):
-            QuestionWriter(lambda m, bad=bad: json.dumps(bad)).background(topics[0])
+            BackgroundWriter(lambda m, bad=bad: json.dumps(bad)).background(topics[0])
 
 
 def test_clean():
     assert clean('"Hello there."') == "Hello there."
     assert clean('She said "yes" and "no"') == 'She said "yes" and "no"'
-    assert clean("a\n\n b") == "a b"
+    assert clean("a\n\n b\x00c") == "a b c"
+    assert without_thoughts("<think>a\nb</think>c") == "c"
+    assert without_thoughts(" <think>never done") == ""
 
 
 # Options
@@ -278,9 +295,15 @@ def test_options():
 def test_the_factory_shares_cache_and_budget(tmp_path):
     pytest.importorskip("openai")
     make = model_writer_factory({"name": "m", "base_url": "http://127.0.0.1:9/v1", "judge": "j"}, tmp_path)
-    one, two = make(AttemptLog()), make(AttemptLog())
-    assert one.user is two.user
+    log = AttemptLog()
+    one, two = make(log), make(AttemptLog())
+    assert one.user._cache is two.user._cache
     assert one.log is not two.log
+    one.user._cache.put(request_key("m", one.user.parameters, [{"role": "user", "content": "hi"}]), "hello")
+    assert one.user([{"role": "user", "content": "hi"}]) == "hello"
+    assert log.replies == {"user": 1}
+    assert isinstance(one.judge, LLMJudge)
+    assert one.judge.chat.parameters["temperature"] == 0.0
     assert (tmp_path / "replies.sqlite").exists()
 
 
@@ -320,7 +343,13 @@ def server():
 
 
 def options_for(server):
-    return {"name": "m", "base_url": f"http://127.0.0.1:{server.server_port}/v1", "temperature": "0", "seed": "5"}
+    return {
+        "name": "m",
+        "base_url": f"http://127.0.0.1:{server.server_port}/v1",
+        "temperature": "0",
+        "seed": "5",
+        "judge": "rules",
+    }
 
 
 def test_a_whole_session_over_http(server, tmp_path, topics, fact, when):
@@ -338,12 +367,19 @@ def test_a_whole_session_over_http(server, tmp_path, topics, fact, when):
     assert len(server.asked) == asked
 
 
-@pytest.mark.parametrize("reply", [(400, "no such model"), (200, ""), (200, None)])
-def test_refusals_and_empty_replies_of_a_server(reply, server, tmp_path):
+@pytest.mark.parametrize(("reply", "kind"), [((400, "bad"), "http_400"), ((200, ""), "empty"), ((200, None), "empty")])
+def test_refusals_and_empty_replies_of_a_server(reply, kind, server, tmp_path):
     pytest.importorskip("openai")
+    log = AttemptLog()
+    writer = model_writer_factory(options_for(server), tmp_path / "other")(log)
+    server.script = lambda body: (200, "hello")
+    writer.user([{"role": "user", "content": "hello"}])
     server.script = lambda body: reply
-    writer = model_writer_factory(options_for(server), tmp_path)(AttemptLog())
-    with pytest.raises(ChatFailedError):
+    writer = model_writer_factory(options_for(server), tmp_path)(log) if kind == "empty" else writer
+    with pytest.raises(ChatFailedError) as error:
         writer.user([{"role": "user", "content": "hi"}])
-    with ReplyCache(tmp_path / "replies.sqlite") as cache:
-        assert len(cache) == 0
+    assert error.value.kind == kind
+    assert log.faults[kind] >= 1
+    if kind == "empty":
+        with ReplyCache(tmp_path / "replies.sqlite") as cache:
+            assert len(cache) == 0

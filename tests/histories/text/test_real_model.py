@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import urllib.request
 from pathlib import Path
 from random import Random
 
 import pytest
+from scripted_server import Response, Server
+from valid_model import role_of, valid
 
+from memgauge.cli.app import run
 from memgauge.histories.building.text import AttemptLog, SessionRejectedError
 from memgauge.histories.building.text.chat import BudgetUsedUpError
 from memgauge.histories.building.text.json_replies import BadReplyError
 from memgauge.histories.building.text.model import model_writer_factory
-from memgauge.histories.building.text.model_writer import QuestionWriter
+from memgauge.histories.building.text.model_writer import BackgroundWriter
+from memgauge.histories.building.units import read_header
 
 pytest.importorskip("xllamacpp", reason="the in-process llama.cpp server is not installed")
 pytestmark = pytest.mark.slow
@@ -64,4 +70,44 @@ def test_a_real_model_that_gives_no_json_is_refused(llama, tmp_path, topics):
         {"name": "smollm2-135m", "base_url": f"{llama}/v1", "max_tokens": "24", "max_calls": "2"}, tmp_path
     )(AttemptLog())
     with pytest.raises(BadReplyError):
-        QuestionWriter(writer.user).background(topics[0])
+        BackgroundWriter(writer.user).background(topics[0])
+
+
+def ended_by_budget(url, out, calls, tokens, capsys):
+    """Build one question within so many calls; returns what became of the candidates that were finished."""
+    spec = f"model:name=smollm2-135m,max_tokens={tokens},max_calls={calls},base_url={url}"
+    arguments = ["histories", "build", "--out", str(out), "--n", "1", "--lengths", "32k", "-j", "1", "--writer", spec]
+    assert run(arguments) == 2
+    assert f"budget of {calls} model calls is used up" in capsys.readouterr().err
+    return [read_header(path) for path in (out / ".build" / "units").glob("*.zst")]
+
+
+def test_a_real_model_words_questions_in_a_build(llama, tmp_path, capsys):
+    """It writes prose where JSON is asked for, so that its candidates end at the question, four attempts each."""
+    headers = ended_by_budget(f"{llama}/v1", tmp_path / "H", 40, 8, capsys)
+    assert len(headers) >= 3
+    assert {header.rejected.split(":")[0] for header in headers} == {"question"}
+    for header in headers:
+        assert header.attempts["questions"]["attempts"] == 4
+        assert sum(header.attempts["question_rejected"].values()) == 4
+        assert header.attempts["faults"]["cut_at_max_tokens"] >= 1
+
+
+def test_a_real_model_writes_the_turns_of_a_build(llama, tmp_path, capsys):
+    """Turns are its own, questions and judgements are scripted: the validators reject what is no such turn."""
+
+    def forward(request):
+        if role_of(request) not in ("user", "assistant"):
+            return valid(request)
+        body = json.dumps(request.body).encode()
+        call = urllib.request.Request(f"{llama}/v1/chat/completions", body, {"content-type": "application/json"})
+        with urllib.request.urlopen(call) as reply:
+            return Response(raw=reply.read())
+
+    with Server(forward) as server:
+        headers = ended_by_budget(server.url, tmp_path / "H", 45, 32, capsys)
+    assert headers
+    assert {header.rejected.split(":")[0] for header in headers} == {"text"}
+    for header in headers:
+        assert header.attempts["sessions"]["rejected"] == 1
+        assert sum(header.attempts["rejected"].values()) >= 12

@@ -33,7 +33,8 @@ _GUESS = re.compile(
     r"|seems (?:to be|like)|appears to be|suppose|estimate|possibly|if i had to|i imagine|i'd bet"
     r"|chances are|in all likelihood|looks like|should be|must be|apparently|roughly|approximately"
     r"|i recall (?:it|that)|i'd go (?:with|for)|my money is on|hazard|plausibl[ye]|supposedly|inferred"
-    r"|typically|usually|generally|commonly|often|educated"
+    r"|typically|usually|generally|commonly|often|educated|the closest (?:match |one |thing )?(?:is|would be)"
+    r"|most\s(?:[a-z]+\s){1,6}?(?:have|are|use|come with|carry)"
     r"|wahrscheinlich|vermutlich|vielleicht|womöglich|ich schätze|ich glaube|ich denke|probablemente"
     r"|quizás?|tal vez|creo que|supongo|seguramente|probablement|peut-être|je pense|je crois|je suppose"
     r"|sans doute"
@@ -60,7 +61,9 @@ _NO_GUESS = re.compile(
     r"|never|haven't|didn't))\b"
 )
 _NEUTRAL = re.compile(
-    r"[\s\"'(*-]{0,6}(?:(?:i'm |i am |we're )?(?:very |so |really |truly )?(?:sorry|afraid)|apologies"
+    r"[\s\"'(*-]{0,6}(?:sources?:|see (?:also )?session|note:|sessions? \d|let me (?:think|see|check|look)"
+    r"|(?:sure|certainly|of course)[!.]|looking (?:at|through|over|back)|(?:i'm |i am |we're )?(?:very |so "
+    r"|really |truly )?(?:sorry|afraid)|apologies"
     r"|my apologies|unfortunately|regrettably|sadly|hello|hi|thanks?|thank you|please|let me know"
     r"|feel free|happy to|i'd be (?:happy|glad)|i can help|if you|"
     r"(?:you|one) (?:can|could|may|might|should|would|will|want|need)|could you|can you|would you|do you"
@@ -73,7 +76,8 @@ _NEUTRAL = re.compile(
     r"|records?|discussions?|text|transcripts?|logs?|notes?|provided|available|given|only)"
     r"|(?:you|we) (?:only |also |did |have |just |once |never )?(?:mention|mentioned|shared?|talked"
     r"|discuss(?:ed)?|told|said|asked|showed|posted|sent|described|spoke|uploaded|have)|there (?:is|are"
-    r"|was|were)|as an ai|for (?:more|this|that)|regarding|concerning|hope|it (?:may|might|could"
+    r"|was|were)|the only\b[^.]{0,40}\b(?:mentioned|given|shared|shown|visible|there)|as an ai|for (?:more|this"
+    r"|that)|regarding|concerning|hope|it (?:may|might|could"
     r"|can) be (?:on|in|under|found|printed|written|listed|worth|helpful)|it only|it just|they only"
     r"|the user (?:only|mention|just|share|talk|discuss)"
     r"|es tut mir leid|leider|tut mir leid|entschuldigung|désolée?|je suis désolée?|malheureusement"
@@ -107,7 +111,8 @@ _ASKS_FOR_MORE = re.compile(
     r"|if you)\b|抱歉|对不起|申し訳|すみません|죄송|désolé|lo siento|mi dispiace|desculpe|leider|извините"
 )
 _BLANK = re.compile(
-    r"[\s\"'(\[]*(?:n\.?\s?/?\s?a\.?|null|none|nothing|nil|void|no answer|tbd|blank|not applicable)[\s\"').\]!]*"
+    r"[\s\"'(\[]*(?:n\.?\s?/?\s?a\.?|null|none|nothing|nil|void|no answer|tbd|blank|not applicable"
+    r"|(?:the )?(?:(?:requested |needed |required )?(?:information|info|data|details?) )?missing)[\s\"').\]!]*"
 )
 _CONTEXT = (
     r"(?:i|we|you|chats?|conversations?|history|sessions?|messages?|photos?|pictures?|images?|records?"
@@ -157,12 +162,28 @@ def read_refusal(prepared: Prepared, question: str) -> Reading:
     takes_back = bool(_WITHDRAWN.search(between)) or any(guess.end <= at <= refusal.end for at in revisions(low))
     concludes = EXPLICIT.search(low, guess.end, refusal.end) is not None or _CONCLUDES.search(between) is not None
     if refusal.sentence == guess.sentence and not asked:
+        wanted = _wanted_words(question)
+        if guess.label == "answer" and wanted and _about(low, refusal, wanted) and not _about(low, guess, wanted):
+            return Reading("refused", True, "refusal", _span(refusal))  # "it is a Singer, but its number was not given"
         if re.search(r"\b(?:so|therefore|thus|hence|final answer|answer is)\b", between):
             return Reading("refused", True, "a withdrawn guess", _span(refusal))
         return Reading("committed", False, "a hedged answer", _span(guess))
     if asked or takes_back or concludes or guess.label == "fragment":
         return Reading("refused", True, "a withdrawn guess", _span(refusal))
     return Reading("committed", False, "a hedged answer", _span(guess))
+
+
+@lru_cache(maxsize=4096)
+def _wanted_words(question: str) -> frozenset[str]:
+    """Return the words that name what is asked for: "Which serial number is on ..." asks for a serial number."""
+    match = re.match(
+        r"\s*(?:which|what|whose)\s((?:[\w-]+\s){1,4}?)(?:is|are|was|were|did|do|does|has|have)\b", question.lower()
+    )
+    return question_words(match[1]) if match else frozenset()
+
+
+def _about(low: str, part: _Part, words: frozenset[str]) -> bool:
+    return bool({stem(w) for w in re.findall(r"[^\W_]+", low[part.begin : part.end])} & words)
 
 
 def _span(part: _Part) -> Span:
@@ -185,7 +206,10 @@ def _parts(prepared: Prepared, question: str) -> list[_Part]:
                 ):
                     label = "answer"
                 refused_before = any(p.label == "refuse" and p.sentence == number for p in parts)
-                contrast = re.match(r"\s*(?:however|but|no|still|yet)\b", low[begin:b]) is not None
+                contrast = (
+                    re.match(r"\s*(?:however|but|no|still|yet|wait|actually|correction|sorry|oh|hmm+)\b", low[begin:b])
+                    is not None
+                )
                 if (
                     label in ("neutral", "plain")
                     and (refused_before or contrast)
@@ -205,8 +229,11 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
     low = prepared.low
     clause = low[begin:end]
     counts = question.lower().startswith("how many")
+    if _denies_having(clause, question):
+        return "answer"
     found = refusal_in(low, begin, end, broad=True) or _lacks(clause, question, begin, counts=counts)
-    if _BLANK.fullmatch(low) and not counts:
+    bare = re.sub(r"^\s*(?:(?:based on|according to|looking at|from)\b[^,]{0,60},|the answer is)\s", "", clause)
+    if not counts and (_BLANK.fullmatch(low) or _BLANK.fullmatch(bare)):
         return "refuse"
     guess = _GUESS.search(clause)
     if guess is not None and _NO_GUESS.search(clause):
@@ -225,7 +252,7 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
         if guess is not None and begin + guess.start() > found[1] and len(clause[guess.end() :].split()) > 0:
             return "guess"
         return "weak" if doubt else "refuse"
-    if re.match(r"\s*(?:never|not|nothing|nor|without)\b", clause) and {
+    if re.match(r"\s*(?:never|not|nothing|none|nor|without)\b", clause) and {
         stem(w) for w in re.findall(r"\w+", clause)
     } & _key_words(question):
         return "refuse"  # "... but never its serial number"
@@ -233,7 +260,8 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
         return "neutral"
     if re.fullmatch(
         r"[\s\"'(*-]*(?:(?:so|and|then|the|my|your|final|best|correct|actual) ){0,3}(?:answer|guess"
-        r"|conclusion|verdict|correction|wait|actually|no|edit|update|hmm+|result|note)[\s\"')*.,:…-]*",
+        r"|conclusion|verdict|correction|wait|actually|no|edit|update|hmm+|result|note"
+        r"|(?:my |the )?(?:final |best )?answer is)[\s\"')*.,:…-]*",
         clause,
     ):
         return "neutral"
@@ -265,6 +293,18 @@ def _label(prepared: Prepared, question: str, begin: int, end: int, sentence: in
     ):
         return "fragment" if begin == sentence or clause.strip() else "plain"
     return "plain"
+
+
+def _denies_having(clause: str, question: str) -> bool:
+    """Say whether a clause states that the thing has none: "the sewing machine does not have a serial number"."""
+    found = re.match(
+        r"\s*(?:(?:no|so|the|your|my|this|that)[,\s]\s?)*((?:[a-z-]+ ){1,4}?)(?:does|do) ?(?:n't|not) have\b", clause
+    )
+    if found is None or re.search(rf"\b{_CONTEXT}\b", found[1]):
+        return False
+    keys = _key_words(question)
+    said = {stem(word) for word in re.findall(r"[a-z]+", clause[found.end() :])}
+    return bool({stem(word) for word in found[1].split()} & keys) and bool(said & keys)
 
 
 def _lacks(clause: str, question: str, begin: int, *, counts: bool) -> Span | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memgauge.grading.typed.cues import STOP_WORDS, Chosen, by_cue, segments, sentences, stem
+from memgauge.grading.typed.cues import SO_AT_LAST, STOP_WORDS, Chosen, by_cue, cores, segments, sentences, stem
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
@@ -20,7 +20,7 @@ _OPTION = re.compile(
 _DURATION = re.compile(
     r"\b(?:duration|period|event|interval|span|option)\s([1-4])\s?[:=(-]\s?([^.;\n]+)", re.IGNORECASE
 )
-_LETTER = re.compile(r"(?<![^\W_])(?<!')([A-Da-d])(?![^\W_])(?!')(?!\.[a-z]\.)")
+_LETTER = re.compile(r"(?:(?<![^\W_])|(?<=[\u2e80-\u9fff]))(?<!')([A-Da-d])(?![^\W_])(?!')(?!\.[a-z]\.)")
 _NUMBERED = re.compile(
     r"\b(?:duration|period|event|interval|span|option|number|no\.?)\s?#?\(?(?P<n>[1-4]|one|two|three|four)\b"
     r"|\bthe (?P<o>first|second|third|fourth|former|latter|1st|2nd|3rd|4th)\b(?! of)(?! (?:day|week|month"
@@ -51,13 +51,14 @@ _LONGER = (
     r"|weeks|months|years|hours|minutes)|further|last(?:s|ed) the most"
 )
 _SHORTER = (
-    r"shorter|shortest|briefer|less time|fewer (?:days|weeks|months|years|hours|minutes)|less than|quicker|faster"
+    r"not last as long as|n't last as long as|shorter|shortest|briefer|less time"
+    r"|fewer (?:days|weeks|months|years|hours|minutes)|less than|quicker|faster"
 )
 _COMPARED = re.compile(rf"\b(?:(?P<more>{_LONGER})|(?P<less>{_SHORTER}))\b|(?<=\s)(?:(?P<gt>>)|(?P<lt><))(?=\s)")
 _EQUAL = re.compile(
     r"\b(?:equal(?:ly)?|same (?:length|duration|amount|time)|equally long|identical|a tie|tied"
     r"|no difference|neither|both (?:a|of|are|were|last|durations|options|took)|exactly as long"
-    r"|as long as)\b|\bboth[\s.!]*$"
+    r"|(?<!not last )(?<!n't last )as long as)\b|\bboth[\s.!]*$"
 )
 _REJECT_BEFORE = re.compile(
     r"\b(?:not|isn't|wasn't|rather than|instead of|n't be|cannot be|never|rul(?:e|es|ed|ing) out"
@@ -66,7 +67,8 @@ _REJECT_BEFORE = re.compile(
 )
 _REJECT_AFTER = re.compile(
     r"[)\"']?\s(?:is|was|can be|must be)\s(?:wrong|incorrect|out|ruled out|not (?:it|right|correct"
-    r"|the (?:answer|longer|one))|false|eliminated|excluded)\b|[)\"']?\s(?:isn't|wasn't|is not"
+    r"|the (?:answer|longer|one))|false|eliminated|excluded)\b|[)\"']?\s(?:is|was) not[\s\"')]*(?:[.!;,\n]|$)"
+    r"|[)\"']?\s(?:isn't|wasn't|is not"
     r"|was not) (?:it|right|correct|the (?:answer|one))\b"
 )
 _THAN = re.compile(
@@ -173,6 +175,8 @@ def read_choice(prepared: Prepared, question: str, reference: str) -> Reading:
         led = by_cue(prepared, [p for p in sound if p.how != "content"] or sound, part, stops)
         if led is None and len(parts) > 2 and sum(a != b for a, b in itertools.pairwise(flips)) >= 3:
             return nothing("flip-flopping without a final answer")
+        if len(picks) == 1 and picks[0].flaw == "questioned":
+            picks[0].flaw, sound = None, inside  # "A?" is a hedged answer where nothing else is said
         return _decide(low, inside, sound, led, options, part, gold[1].upper())
     gone = refusal_in(low, broad=True)
     return refused(gone) if gone else nothing("no selection")
@@ -184,6 +188,10 @@ def _decide(
     won = _comparison(low, inside, options, part)
     if led is not None and led.rule == "explicit answer":
         chosen, rule = led.mentions[0], led.rule
+        if won is not None and (chosen.how != "letter" or won.begin == chosen.begin):
+            chosen = won  # "Answer: Lyon was shorter"
+        elif SO_AT_LAST.search(low, led.at, led.mentions[-1].begin) and _bare(low, led.mentions[-1]):
+            chosen = led.mentions[-1]  # "Answer: B took 2 weeks, so A"
     elif won is not None:
         chosen, rule = won, "the comparison"
         letters = [p for p in sound if p.how == "letter" and p.begin != won.begin]
@@ -233,26 +241,38 @@ def _bare(low: str, pick: Pick) -> bool:
     )
 
 
+_LONE_LETTER = re.compile(r"[\s\"'(\[]*([a-d])[\s\"').\]!]*")
+_LONE_NUMBER = re.compile(r"[\s\"'(]*(?:number |option )?([12]|first|second|former|latter)[\s\"').]*")
+
+
+def _alone(low: str, spans: Sequence[Span], options: Options) -> list[Pick] | None:
+    """Read a stretch that is a letter or a number and nothing else; empty for a letter that is no option."""
+    for span in spans:
+        if (letter := _LONE_LETTER.fullmatch(low, *span)) is not None:
+            known = letter[1].upper() in options.letters
+            return [Pick(letter.start(1), letter.end(1), letter[1].upper(), "letter")] if known else []
+        if (number := _LONE_NUMBER.fullmatch(low, *span)) is not None:
+            return [Pick(number.start(1), number.end(1), options.order[_NUMBERS[number[1]] - 1], "number")]
+    return None
+
+
 def _picks(prepared: Prepared, options: Options) -> list[Pick]:
     text, low = prepared.text, prepared.low
     picks: list[Pick] = []
-    bare = re.fullmatch(r"[\s\"'(\[]*([a-d])[\s\"').\]!]*", low)
-    if bare is not None:
-        return (
-            [Pick(bare.start(1), bare.end(1), bare[1].upper(), "letter")] if bare[1].upper() in options.letters else []
-        )
+    alone = _alone(low, cores(prepared), options)
+    if alone is not None:
+        return alone
     for match in _LETTER.finditer(text):
         letter = match[1].upper()
         if letter in options.letters and _is_option(text, low, match):
             picks.append(Pick(match.start(), match.end(), letter, "letter"))
-    lone = re.fullmatch(r"[\s\"'(]*(?:number |option )?([12]|first|second|former|latter)[\s\"').]*", low)
-    if lone is not None:
-        return [Pick(lone.start(1), lone.end(1), options.order[_NUMBERS[lone[1]] - 1], "number")]
     for match in _NUMBERED.finditer(low):
         number = _NUMBERS[match["n"] or match["o"]]
         if number <= len(options.order):
             picks.append(Pick(match.start(), match.end(), options.order[number - 1], "number"))
     picks += _contents(low, options)
+    if not picks:
+        return _alone(low, sentences(low)[:1], options) or []
     picks.sort(key=lambda p: p.begin)
     for i, pick in enumerate(picks):
         left = low[max(0, pick.begin - 40) : pick.begin]

@@ -78,7 +78,8 @@ _WORDS = (
     r"|stand corrected"
     r"|misread|miscounted|take that back|need to correct|must correct|should correct)|my (?:mistake|bad"
     r"|error)|oops|whoops"
-    r"|hmm+|rather|i mean|more precisely|edit|update|updated|revised|re-?checking|recounting|looking again"
+    r"|hmm+|rather|i mean|more precisely|edit|(?:update|updated|revised)(?!\s(?:from|on|in|since)\b)|re-?checking"
+    r"|recounting|looking again"
     r"|never ?mind|that(?:'s| is| was) (?:wrong|incorrect|not right)|or rather|checking again"
     r"|looking closer|double-checking"
     r"|strike that|make that|i meant"
@@ -90,7 +91,9 @@ _FIRST = (
     r"[^.!?\n]{0,120}?[,;]?\s(?:but|then|however|yet|though)\b"
 )
 _REVISE = re.compile(rf"{_START}{_OPENER}(?:{_WORDS})\b|{_FIRST}")
-_REVISE_NO = re.compile(rf"{_START}{_OPENER}(?:{_WORDS}|no(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST}")
+_REVISE_NO = re.compile(
+    rf"{_START}{_OPENER}(?:{_WORDS}|no(?!\.\s?\d)(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST}"
+)
 _QUICK = re.compile(
     r"actually|correct|wait|sorry|apolog|scratch|strike|second thought|reflection|hold on|let me|i m"
     r"|wrong|stand|take that"
@@ -164,6 +167,8 @@ class Chosen(Generic[M]):
 
     mentions: tuple[M, ...]
     rule: str
+    at: int = 0
+    """Where the cue ends."""
 
 
 def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequence[Span]) -> Chosen[M] | None:
@@ -174,16 +179,16 @@ def by_cue(prepared: Prepared, mentions: Sequence[M], span: Span, stops: Sequenc
     begin, end = span
     named = [m for m in mentions if _NAMED_AFTER.match(prepared.low, m.end)]
     if named:
-        return Chosen((named[-1],), "explicit answer")
+        return Chosen((named[-1],), "explicit answer", named[-1].begin)
     starts = [mention.begin for mention in mentions]
     ends = [at for at in explicit_ends(prepared) if begin <= at <= end]
     for rule, places in (("explicit answer", ends), ("conclusion", _conclusions(prepared.low, begin, end))):
         for at in reversed(places):
-            limit = min(end, _sentence_end(stops, at))
+            limit = min(end, _sentence_end(prepared.low, stops, at))
             first = bisect_right(starts, at - 1)
             led = tuple(m for m in mentions[first:] if m.begin < limit)
             if led:
-                return Chosen(led, rule)
+                return Chosen(led, rule, at)
     return None
 
 
@@ -194,15 +199,43 @@ _NAMED_AFTER = re.compile(
 )
 
 
+TURNED_DOWN = re.compile(r"\b(?:no|not|wrong|nope)\b|n't\b")
+"""Takes back what was asked before: "3? No."."""
+
+
+SO_AT_LAST = re.compile(r"\b(?:so|hence|therefore|thus)\s(?:it is |it's |that is |the answer is )?\W?\Z")
+"""Stands right before what is concluded: "$250, but you got $15 back, so $235"."""
+
+
 def _conclusions(low: str, begin: int, end: int) -> list[int]:
     return [match.end() for match in CONCLUDE.finditer(low, begin, end)]
 
 
-def _sentence_end(stops: Sequence[Span], at: int) -> int:
+def _sentence_end(low: str, stops: Sequence[Span], at: int) -> int:
+    """Return the end of the sentence at a place; a semicolon does not end what an answer cue leads to."""
     for begin, end in stops:
         if at < end:
-            return end if at >= begin else begin
+            if at < begin:
+                return begin
+            if not low[begin:end].rstrip("\"')]").endswith(";"):
+                return end
+            at = end
     return at
+
+
+def cores(prepared: Prepared) -> list[Span]:
+    """Return what may be a bare answer: all, what follows an answer cue or an opening, the last line and sentence."""
+    low = prepared.low
+    found = [(0, len(low))]
+    if ends := explicit_ends(prepared):
+        found.append((ends[-1], next((b for a, b in prepared.boxes if a == ends[-1]), len(low))))
+    if (opening := _OPENING.match(low)) is not None:
+        found.append((opening.end(), len(low)))
+    lines = [m.span() for m in re.finditer(r"[^\n]+", low) if m[0].strip()]
+    return found + lines[-1:] + sentences(low)[-1:]
+
+
+_OPENING = re.compile(r"\s*(?:based on|according to|looking at|from)\b[^,.!?\n]{0,60},\s")
 
 
 def question_words(question: str) -> frozenset[str]:

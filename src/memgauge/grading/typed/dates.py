@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
 
-from memgauge.grading.typed.cues import by_cue, question_words, segments, sentences, stem
+from memgauge.grading.typed.cues import TURNED_DOWN, by_cue, question_words, segments, sentences, stem
 from memgauge.grading.typed.prepare import Prepared
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
@@ -49,10 +49,11 @@ def _pattern() -> re.Pattern[str]:
         r"(?<![\d./-])(?P<y1>\d{4})\s?(?P<s1>[-/._])\s?(?P<m1>\d{1,2})\s?(?P=s1)\s?(?P<d1>\d{1,2})(?![\d])(?![/-]\d)"
         r"|(?<![\d./-])(?P<a2>\d{1,2})\s?(?P<s2>[-/.])\s?(?P<b2>\d{1,2})\s?(?P=s2)\s?(?P<y2>\d{4}|\d\d)(?!\d)(?![/-]\d)"
         r"|(?P<y3>\d{4})\s?[年년]\s?(?P<m3>\d{1,2})\s?[月월]\s?(?P<d3>\d{1,2})(?:\s?[日号號일])?"
-        r"|(?<![\d./-])(?P<y4>(?:19|20)\d\d)(?P<m4>0[1-9]|1[0-2])(?P<d4>[0-2]\d|3[01])(?:t\d{4,6}z?)?(?![\d])"
+        r"|(?<![\d./-])(?P<y4>(?:19|20)\d\d)\s?(?P<m4>0[1-9]|1[0-2])\s?(?P<d4>[0-2]\d|3[01])(?:t\d{4,6}z?)?(?![\d])"
         rf"|\b(?P<d5>{day})(?!\d)\s?(?:day\s)?(?:of|de|di|-|/)?\s?(?P<m5>{month})(?![^\W\d_])\.?(?:,|\s?-"
-        rf"|\s?/|\s(?:of|de|del|di|in|the year))?\s?(?P<y5>{year}|{said})(?!\d)"
-        rf"|\b(?P<m6>{month})\b\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|of\s"
+        rf"|\s?/|\s(?:of|de|del|di|in|(?:in |of )?the year(?: of)?))?\s?(?P<y5>{year}|{said})(?!\d)"
+        rf"|\b(?P<m6>{month})(?![^\W\d_])\.?[\s-]?(?:the\s)?(?P<d6>{day})(?!\d)\b,?\s?(?:[,/-]|(?:in "
+        rf"|of )?the year\s(?:of\s)?|of\s"
         rf"|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
         rf"|\b(?P<y7>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s?(?P<m7>{month})\b\.?[\s-]?(?:the\s)?(?P<d7>{day})(?!\d)"
         rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b"
@@ -106,7 +107,8 @@ def find_dates(low: str) -> list[Dated]:
 
 
 _SECOND_DAY = re.compile(
-    r"(?<![\d/.-])(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|,|or|and|to|until|through|&|~)\s?(?:the\s)?$"
+    r"(?<![\d/.-])(?<!session\s)(?<!photo\s)(?<!image\s)(?<!picture\s)(?<!chat\s)(?<!message\s)(?<!turn\s)(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|,|or|and|to|until|through|&"
+    r"|~)\s?(?:the\s)?$"
     r"|\b(?:jan\w*|feb\w*|mar\w*|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*)\.?\s(?:3[01]"
     r"|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s?(?:-|/|or|and|to)\s?$"
 )
@@ -231,8 +233,8 @@ def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
         return UNREADABLE
     low = prepared.low
     found = find_dates(low)
-    if found and found[-1].flaw == "questioned" and not low[found[-1].end :].strip(" ?.!)\"'\n"):
-        found[-1].flaw = None  # "maybe 2024/01/15?" is a hedged answer when nothing follows
+    if found and all(d.flaw == "questioned" for d in found) and not TURNED_DOWN.search(low, found[-1].end):
+        found[-1].flaw = None  # "maybe 2024/01/15?" is a hedged answer when nothing else is said
     dates = [d for d in found if d.flaw not in ("rejected", "questioned")]
     stops = sentences(low)
     for part in reversed(segments(low)):
@@ -247,6 +249,11 @@ def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
         led = by_cue(prepared, inside, part, stops)
         if led is not None:
             chosen, rule = next((d for d in led.mentions if d.flaw is None), led.mentions[0]), led.rule
+            asked, why = _pick(low, list(led.mentions), question)
+            if why == "the date of what is asked" or re.search(
+                r"=\s?$|\b(?:now|but)\s\S{0,4}$", low[asked.begin - 8 : asked.begin]
+            ):
+                chosen = asked
         else:
             chosen, rule = _pick(low, inside, question)
         after = refusal_in(low, chosen.end, part[1]) if led is None else None
@@ -289,4 +296,7 @@ def _pick(low: str, inside: list[Dated], question: str) -> tuple[Dated, str]:
     best = max(scores)
     if best and scores.count(best) == 1:
         return sound[scores.index(best)], "the date of what is asked"
+    aside = [d for d in sound if low.rfind("(", 0, d.begin) > low.rfind(")", 0, d.begin)]
+    if len({d.days for d in sound if d not in aside}) == 1:
+        return next(d for d in sound if d not in aside), "the date outside the brackets"
     return sound[-1], "last date"

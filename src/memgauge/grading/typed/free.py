@@ -101,12 +101,38 @@ def read_free(prepared: Prepared, question: str, reference: str, old_answer: str
     """
     typed = _typed(prepared, question, reference)
     if typed is not None:
-        return typed
+        if typed.correct or old_answer is None:
+            return typed
+        left = _without_old(prepared, question, old_answer)
+        return typed if left is None else _typed(left, question, reference) or typed
     wanted = _wanted(reference)
     found = _read_words(prepared, question, reference, wanted, old_answer)
     if found.state == "refused" or (found.correct and _nothing_else(prepared.low, wanted)):
         return found
     return replace(found, sure=False)
+
+
+# What a change leaves behind: "from 2 to", "(originally 2)", "2, later".
+_LEFT_BEHIND = re.compile(
+    r"\bfrom\s(?P<a>[^.!?;\n]{1,40}?)\s(?=(?:to|→|->)\s)"
+    r"|\((?:it |this )?(?:originally|previously|formerly|before|was|used to be|up from|down from|changed from"
+    r"|moved from)"
+    r"[\s:](?P<b>[^()\n]{1,40})\)"
+    r"|(?:^|[.!?;\n]\s)(?P<c>[^.!?;\n]{1,40}?),?\s(?:and |but )?(?=(?:later|then|now|most recently)\s)"
+)
+
+
+def _without_old(prepared: Prepared, question: str, old_answer: str) -> Prepared | None:
+    """Blank out where the old answer is said to have been replaced; None where it is nowhere."""
+    text, low = prepared.text, prepared.low
+    for match in _LEFT_BEHIND.finditer(prepared.low):
+        said = match[match.lastgroup or "a"]
+        old = _typed(Prepared("ok", said, said.lower()), question, old_answer)
+        if old is not None and old.correct:
+            blank = " " * (match.end() - match.start())
+            text = text[: match.start()] + blank + text[match.end() :]
+            low = low[: match.start()] + blank + low[match.end() :]
+    return None if text == prepared.text else replace(prepared, text=text, low=low, cues=None)
 
 
 def _nothing_else(low: str, wanted: _Wanted) -> bool:
@@ -163,7 +189,7 @@ def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
         return read_date(prepared, question, reference)
     if polarity(reference) is not None and not re.match(r"\s*(?:what|which|who|where|how)\b", question.lower()):
         return read_yes_no(prepared, question, reference)
-    clock = _TIME.fullmatch(low)
+    clock = None if re.fullmatch(r"\d+\.\d+", low) else _TIME.fullmatch(low)
     if clock is not None:
         return _read_time(prepared, _minutes(clock))
     if low in ("none", "nothing", "never", "once", "twice", "half") or re.search(r"\d+:\d\d|\d\s?[ap]\.?m\b", low):
@@ -183,7 +209,7 @@ def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
 
 
 _TIME = re.compile(
-    r"(?P<h>\d{1,2})(?::(?P<m>\d\d))(?::\d\d)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
+    r"(?P<h>\d{1,2})(?:[:.h](?P<m>\d\d))(?::\d\d)?(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
     r"|(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?\s?m\b\.?"
 )
 
@@ -201,6 +227,7 @@ def _minutes(match: re.Match[str]) -> frozenset[int]:
 def _read_time(prepared: Prepared, gold: frozenset[int]) -> Reading:
     low = prepared.low
     found = [m for m in _TIME.finditer(low) if not _denied(low, m.span(), (0, len(low)))]
+    found = [m for m in found if ":" in m[0] or m["half"] or m["h2"]] or found  # 12.50 is a price beside a time
     if not found:
         gone = refusal_in(low, broad=True)
         return refused(gone) if gone else nothing("no time of day")
@@ -231,7 +258,7 @@ def _committed(prepared: Prepared, question: str, said: list[tuple[str, int, int
     stops = sentences(low)
     if ends:
         at = ends[-1]
-        stop = next((b for a, b in stops if at < b), size)
+        stop = next((b for _, b in stops if at < b and low[b - 1 : b] != ";"), size)
         boxed = next((b for a, b in prepared.boxes if a == at), None)
         return at, boxed if boxed is not None else stop
     pieces = list(_clauses(low, begin, size))
@@ -312,6 +339,8 @@ def _close(word: str, other: str) -> bool:
         or abs(len(word) - len(other)) > 1
     ):
         return False
+    if len(word) == len(other) and sorted(word) == sorted(other) and word[-1] == other[-1]:
+        return True  # letters changed places
     i = next((k for k, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
     return word[i + 1 :] == other[i + 1 :] or word[i:] == other[i + 1 :] or word[i + 1 :] == other[i:]
 
@@ -330,6 +359,10 @@ def _denied(low: str, place: Span, part: Span) -> bool:
         r"\bnot\b[^.!?;,\n]{0,16}$|\b(?:used|prior|close) to\s[\"']?$|\bn't\b[^,.;]{0,16}$", left
     ):
         return bool(re.match(r"[\s\"')]{0,3}(?:any ?more|any longer)\b", right))
+    if re.search(r"\b(?:gave|given|giving|give) up [^.!?;,\n]{1,24} for\s(?:the |a )?[\"']?$", left) or re.search(
+        r"\b(?:swapped|traded|exchanged|dropped|abandoned) [^.!?;,\n]{1,24} for\s(?:the |a )?[\"']?$", left
+    ):
+        return False
     if _FROM_TO.search(left) or _PAST_AFTER.match(right):
         return True
     match = _DENIED.search(left)
@@ -381,7 +414,7 @@ def _alternative(low: str, place: Span, part: Span) -> bool:
         low[place[1] : min(part[1], place[1] + 24)],
     )
     before = re.search(
-        r"\w[\"']?\s?,?\s?(?:or|or maybe|or perhaps|or possibly|or else|/)\s(?:the\s|a\s|an\s|maybe\s)?[\"']?$",
+        r"\w[\"']?(?:\s?,?\s(?:or|or maybe|or perhaps|or possibly|or else)|\s?/)\s(?:the\s|a\s|an\s|maybe\s)?[\"']?$",
         low[max(part[0], place[0] - 24) : place[0]],
     )
     return bool(after or before)

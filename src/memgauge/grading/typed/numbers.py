@@ -17,6 +17,7 @@ from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, SCALES, TENS, 
 
 _MAX_DIGITS = 40
 _FIRST_WORDS = "|".join((*UNITS, *TENS, *SCALES))
+_DIGIT_WORDS = "|".join(word for word, value in UNITS.items() if value < 10)
 _VULGAR = {
     "½": (1, 2),
     "⅓": (1, 3),
@@ -78,8 +79,10 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         rf"|\b(?:in|since|during|until|year|late|early|mid|mid-)\s?(?:19|20)\d\d\b(?!\s?[%$€£]|,\d)"
         rf"|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)"
         rf"|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
+        r"|(?<![\w.,:])(?P<hours>\d{1,3})\s?h\s?(?P<minutes>[0-5]?\d)(?:m(?:in)?)?(?![\w%]|[.,:]\d|\s?min)"
         rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
-        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<![\w)]\s)\b(?:minus"
+        rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<=\bis\s)-(?=[\d.$€£¥])"
+        rf"|(?<![\w)]\s)\b(?:minus"
         rf"|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
         rf"(?:(?P<mixed>\d{{1,6}})(?:\s|-|\s?(?:and|&)\s)(?P<mn>\d{{1,6}})/(?P<md>\d{{1,6}})(?![\d/])"
         rf"|(?P<fn>\d{{1,20}})\s?/\s?(?P<fd>\d{{1,20}})(?![\d/])"
@@ -87,10 +90,11 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         r"|\b(?P<half>(?:a\s|one\s)?half\s(?:a\s|an\s)?(?P<halfof>dozen|hundred|thousand|million)"
         r"|(?:a\s)?(?:dozen|couple|pair|trio)(?=\b(?!\sof\s(?:times\sa|weeks\sago))))\b"
         rf"|\b(?P<part>(?P<partn>{CARDINAL}|an?)[\s-](?P<partd>half|halves|thirds?|quarters?"
-        rf"|fifths?)(?!\s(?:game|lamp|photo|session|time|party|one))"
+        rf"|fifths?|sixths?|eighths?|tenths?)(?!\s(?:game|lamp|photo|session|time|party|one))"
         r"|(?P<bare>half|a quarter|a third))\b"
+        r"|\b(?P<single>an?)(?=\s(?:minute|hour|day|week|month|year)\sand\b)"
         rf"|\b(?P<words>{CARDINAL})\b(?:\sand\s(?P<andpart>(?:a|one)\shalf|(?:a|one)\squarter"
-        rf"|three[\s-]quarters|a\sthird))?"
+        rf"|three[\s-]quarters|a\sthird)|\spoint(?P<point>(?:\s(?:{_DIGIT_WORDS})\b){{1,6}}))?"
         r"|\b(?P<times>once|twice|thrice)\b|\b(?P<none>none|nothing|nil|never)\b"
     )
     units = sorted(unit_names(), key=len, reverse=True)
@@ -107,7 +111,10 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 @cache
 def _hint() -> re.Pattern[str]:
     words = "|".join(
-        (_FIRST_WORDS, "half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third")
+        (
+            _FIRST_WORDS,
+            r"an? (?=\w{3,6} and)|half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third",
+        )
     )
     return re.compile(rf"[\d{''.join(_VULGAR)}{''.join(_CIRCLED)}]|\b(?:{words})\b")
 
@@ -131,7 +138,8 @@ _SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6
 _BEFORE = re.compile(
     r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
     r"|greater than|over|under|above|below"
-    r"|up to|nearly|almost|close to|approximately|approx\.?|around|roughly|circa|ca\.?|upwards? of"
+    r"|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!comes )(?<!sums )up to|nearly|almost|close to|approximately"
+    r"|approx\.?|around|roughly|circa|ca\.?|upwards? of"
     r"|in the (?:range|region|neighbou?rhood) of"
     r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of"
     r"|maximum of|minimum|maximum|somewhere near"
@@ -139,9 +147,10 @@ _BEFORE = re.compile(
     r")(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted "
     r")(?<!learned )about"
     r"|ungefähr|etwa|circa|environ|presque|alrededor de|aproximadamente|mindestens|höchstens|au moins|al menos)"
-    r"|[~≈<>≤≥]=?|±)\s{0,2}$"
+    r"|(?<![=-])[~≈<>≤≥]=?|±)\s{0,2}$"
     r"|(?P<reject>\b(?:(?:down|up|reduced|increased|raised|lowered) from|previously|originally|formerly"
-    r"|used to be|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without"
+    r"|used to be|(?:(?:first|initially|originally|previously|earlier|mis)\s?(?:counted|thought|said|guessed|assumed"
+    r"|wrote|answered))|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without"
     r"|minus the|n't (?:count(?:ing)?|own|have|be))"
     r"(?:\s(?:just|only|be|the|a|the full|as|these|those|all|really|exactly|have))?)\s$"
     r"|(?P<label>(?:\b(?:session|sessions|photo|picture|image|turn|step|item|number|no\.|game|lamp|day"
@@ -149,9 +158,10 @@ _BEFORE = re.compile(
     r"case|event|conversation|chat|version|level|row|line|table|figure|chapter|note|figures?|message|trip"
     r"|visit|receipt|lesson|round|stage|phase|grade|gate|platform|bus|route|"
     r"route|flight|size|highway|unit|suite|floor|type|model)\s|#)\(?)$"
-    r"|(?P<among>(?:^|[.!?;\n]\s{0,3})(?:out\s)?of\s(?:(?:the|your|my|these|those|all|a total of)\s){0,2})$"
+    r"|(?P<among>(?:^|[.!?;:,\n\"'(])[\s\"']{0,4}(?:out\s)?of\s(?:(?:the|your|my|these|those|all|a total of)\s){0,2})$"
     r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four"
-    r"|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?)$"
+    r"|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?"
+    r"|\w\sout\sof\s(?:the|your|these|those|all|my)?\s?)$"
 )
 _AFTER = re.compile(
     r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b"
@@ -164,13 +174,15 @@ _WRONG = re.compile(
     r"|correct|it|the answer))\b"
 )
 _BETWEEN = re.compile(
-    r"\s?(?:[.…]{1,3}\s?)?(?:-|to|~|or|/|,? ?(?:or|maybe|perhaps|possibly)(?: (?:even|maybe|perhaps"
+    r"\s?(?:[.…]{1,3}\s?)?(?:-|to|~|or|/|\((?:maybe|perhaps|possibly)|,? ?(?:or|maybe|perhaps"
+    r"|possibly)(?: (?:even|maybe|perhaps"
     r"|possibly))?|up to|through|till|vs\.?|versus|\(or)\s?\(?"
 )
 _OPERATOR_AFTER = re.compile(
     r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])"
 )
 _OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
+_BULLET = re.compile(r"(?:^|\n)\s{0,8}[*•-]\s{1,4}$|[a-z]{3}\s-\s$")
 _WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
 _WEAK_ONE_BEFORE = re.compile(
     r"\b(?:the|this|that|which|each|every|any|no|another|other|same|last|first|second|third|next|new|old"
@@ -234,6 +246,14 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
     end = match.end()
     if match["none"]:
         return Number(match.start(), end, (Fraction(0),), kind="zero"), end
+    if match["hours"]:
+        value = int(match["hours"]) + Fraction(int(match["minutes"]), 60)
+        return Number(match.start(), end, (value,), unit_names()["h"]), end
+    if match["single"]:
+        value, pair = Fraction(1), re.compile(r"\s([a-z]+)(\sand\sa\shalf\b)?").match(low, end)
+        assert pair is not None  # the pattern looked ahead
+        value += Fraction(1, 2) if pair[2] else 0
+        return Number(match.start(), pair.end(), (value,), unit_names()[pair[1]]), pair.end()
     if match["times"]:
         return Number(match.start(), end, (Fraction(TIMES[match["times"]]),)), end
     values = _values(match)
@@ -255,7 +275,7 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
         if bare is not None and not tail["unit"]:
             return Number(match.start(), bare.end(), values, unit_names()["m"], kind), bare.end()
     if tail["half"]:
-        values = tuple(v + Fraction(1, 2) for v in values)
+        values = tuple(v + _half_of(match) for v in values)
     if scale:
         values = tuple(v * _SCALES[scale] for v in values)
     if tail["ordinal"] and not match["words"]:
@@ -270,9 +290,20 @@ def _read(match: re.Match[str], low: str, suffix: re.Pattern[str]) -> tuple[Numb
             units, end = after, tail.end()
     if end == match.end():
         end = max(end, tail.end("scale"), tail.end("half"), tail.end("ordinal"))
+    more = _AND_A_HALF.match(low, end) if units else None
+    if more is not None:
+        values, end = tuple(v + _half_of(match) for v in values), more.end()
     if (match["sign"] and match["sign"].strip() != "+") or match["sign2"]:
         values = tuple(-v for v in values)
     return Number(match.start(), end, values, units, kind), end
+
+
+_AND_A_HALF = re.compile(r"\sand\s(?:a|one)\shalf\b(?!\s(?!hours?\b|dozen\b)[a-z])")
+
+
+def _half_of(match: re.Match[str]) -> Fraction:
+    """Return what "and a half" adds: half a dozen to a dozen, else a half."""
+    return Fraction(6) if match["half"] and match["half"].endswith("dozen") else Fraction(1, 2)
 
 
 def _compatible(a: tuple[Unit, ...], b: tuple[Unit, ...]) -> bool:
@@ -304,6 +335,8 @@ def _values(match: re.Match[str]) -> tuple[Fraction, ...] | None:
         if value is not None and match["andpart"]:
             words = re.split(r"[\s-]", match["andpart"])
             value += Fraction(3 if words[0] == "three" else 1, PARTS[words[-1]])
+        if value is not None and match["point"]:
+            value += decimal("0." + "".join(str(UNITS[word]) for word in match["point"].split()))
         return None if value is None else (value,)
     return None
 
@@ -335,7 +368,7 @@ def read_digits(text: str) -> tuple[Fraction, ...]:
 
 
 _LIST = re.compile(r"(?:^|\n)\s{0,8}(?:[-*•]\s)?\(?(\d{1,2})[.)]\s+(?=\S)")
-_INLINE = re.compile(r"\((\d{1,2})\)\s(?=[a-z])|(?<![\w.,$€£¥])(\d{1,2})\)\s(?=[a-z])")
+_INLINE = re.compile(r"\((\d{1,2})\)(?:\s(?=[a-z])|(?<=[a-z]\s\(\d\))(?=,|\s?$))|(?<![\w.,$€£¥])(\d{1,2})\)\s(?=[a-z])")
 
 
 def _flag(low: str, found: list[Number]) -> None:
@@ -362,7 +395,9 @@ def _flag(low: str, found: list[Number]) -> None:
             item.flaw = item.flaw or "bound"
         if low[item.end : item.end + 12].lstrip(" .)*\"'").startswith("?") or _asked(low, item):
             item.flaw = "questioned"
-        if item.kind == "plain" and (_OPERATOR_AFTER.match(low, item.end) or _OPERATOR_BEFORE.search(left)):
+        if item.kind == "plain" and (
+            _OPERATOR_AFTER.match(low, item.end) or (_OPERATOR_BEFORE.search(left) and not _BULLET.search(left))
+        ):
             item.kind = "operand"
         if i and _ranged(low, found[i - 1], item):
             item.flaw = found[i - 1].flaw = "range"

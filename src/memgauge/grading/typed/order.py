@@ -5,32 +5,33 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from memgauge.grading.typed.cues import STOP_WORDS, explicit_ends, segments, stem
 from memgauge.grading.typed.numbers import _MONTH
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
-from memgauge.grading.typed.words import UNITS
+from memgauge.grading.typed.words import ORDINALS, UNITS
 
 Order = tuple[str, ...]
 
 _NOISE = re.compile(
     rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}"
-    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd"
+    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?!\d)(?:st|nd|rd"
     rf"|th)?(?:,?\s\d{{4}})?"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s\d{{4}})?|\b{_MONTH}\s\d{{4}}"
     rf"|\b\d{{1,2}}:\d\d(?:\s?[ap]m)?|\b\d{{4}}\b|\b\d+(?:st|nd|rd|th)\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日"
     r"|\b(?:session|photo|image|turn|step|day|week|month|year|chat|on day|place|position|rank)s?\s#?\d+\b"
     r"|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b"
 )
+_GLUED = re.compile(r"(?<![\w.,$€£/:-])((?:\d\.?){2,9}(?![\d%])|[A-J]{2,9}|(?:^|(?<=\n))[a-j]{2,9})(?![\w%])")
 _ITEM = r"(?:\(\s?{0}\s?\)|\[\s?{0}\s?\]|#?{0}(?![\w]))"
 _GAP = (
     r"[\s,;>→<|/)\]}.\"'=-]{0,6}(?:(?:and|then|and then|followed by|before|next|finally|lastly|&"
     r"|to)\b[\s,]{0,2}){0,2}[(\[#\"'-]{0,2}"
 )
-_CIRCLED = {chr(0x2460 + i): str(i + 1) for i in range(20)}
+_CIRCLED = {chr(first + i): str(i + 1) for first in (0x2460, 0x2776, 0x2780, 0x278A) for i in range(9)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def read_order(prepared: Prepared, question: str, reference: str) -> Reading:
     gold = _reference(reference, events)
     if gold is None:
         return UNREADABLE
-    text = _plain(prepared)
+    text = _plain(prepared, len(gold))
     low = text.lower() if len(text.lower()) == len(text) else prepared.low
     ends = explicit_ends(prepared)
     for part in reversed(segments(low)):
@@ -113,7 +114,7 @@ def read_order(prepared: Prepared, question: str, reference: str) -> Reading:
     return refused(gone) if gone else nothing("no order")
 
 
-def _plain(prepared: Prepared) -> str:
+def _plain(prepared: Prepared, size: int) -> str:
     """Blank out dates, times and ordinals, whose numbers are no indices, and write circled numbers as plain ones."""
     text = prepared.text
     for match in _NOISE.finditer(prepared.low):
@@ -122,8 +123,13 @@ def _plain(prepared: Prepared) -> str:
     if len(marks) > 1 and [m[1] for m in marks] == [str(n + 1) for n in range(len(marks))]:
         for match in marks:  # the numbers of lines whose items have indices of their own
             text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
+    else:
+        marks = list(re.finditer(r"(?<![\w(])(\d{1,2})[.):]\s+(?=[(\[#]?(?:\d{1,2}|[A-J])[)\]]?(?:[\s,;]|$))", text))
+        if [m[1] for m in marks] == [str(n + 1) for n in range(size)]:  # "1) 3 2) 1 3) 2"
+            for match in marks:
+                text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
     if any(c in _CIRCLED for c in text):
-        text = "".join(_CIRCLED[c] if c in _CIRCLED and len(_CIRCLED[c]) == 1 else c for c in text)
+        text = "".join(_CIRCLED.get(c, c) for c in text)
     return text
 
 
@@ -164,7 +170,7 @@ def _in_part(
     text: str, low: str, part: Span, events: Events, gold: Order, ends: list[int]
 ) -> tuple[Order, Span, str] | None:
     for at in reversed(ends):
-        found = _tuple_at(text, at, part[1], gold)
+        found = _tuple_at(text, low, at, part[1], gold)
         if found is not None:
             return (*found, "explicit answer")
     if not all(len(label) <= 2 for label in gold):
@@ -172,14 +178,17 @@ def _in_part(
     paired = _pairs(low, part, gold)
     if paired is not None:
         return paired
-    tight = _tuples(text, part, gold)
-    items = _items(text, part, gold)
+    tight = [run for run in _tuples(text, part, gold) if not _TAKEN_BACK.search(low, part[0], run[1][0])] or _tuples(
+        text, part, gold
+    )
+    tight = [(_once(order, gold), span) for order, span in tight]
+    items = _items(text, low, part, gold)
     if tight and (len(tight[-1][0]) >= len(gold) or len(tight[-1][0]) == len(items)):
         return (*tight[-1], "tuple")
-    glued = re.fullmatch(r"[\s(]*((?:\d\.?){2,9}|[A-Ja-j]{2,9})[\s.)]*", text[part[0] : part[1]])
-    joined = glued[1].replace(".", "").upper() if glued else ""
-    if glued and len(joined) == len(gold) == len(set(joined)) and set(joined) <= set(gold):
-        return tuple(joined), (part[0] + glued.start(1), part[0] + glued.end(1)), "tuple"
+    for glued in reversed(list(_GLUED.finditer(text, *part))):
+        joined = glued[1].replace(".", "").upper()
+        if len(joined) == len(gold) == len(set(joined)) and set(joined) <= set(gold):
+            return tuple(joined), glued.span(1), "tuple"
     names = [n for n in _named(low, events) if part[0] <= n[0] < part[1]] if events.labels else []
     if len(items) >= len(gold) and not _counts_up(text, part, items, names):
         order = tuple(item[1] for item in items)
@@ -189,6 +198,8 @@ def _in_part(
             if len(order) == 2 * len(gold) and set(order[: len(gold)]) == set(order[len(gold) :])
             else order
         )
+        if len(set(order)) == len(order) == len(items):
+            order = _arranged(low, items)
         return order, (items[-len(order)][0], items[-1][2]), "items in order"
     named: list[tuple[int, str, int]] = []
     for name in names:
@@ -205,32 +216,33 @@ def _in_part(
     return None
 
 
+_TAKEN_BACK = re.compile(
+    r"\b(?:not|isn't|rather than|instead of|(?:first|initially|originally|previously) (?:thought|said|guessed|assumed"
+    r"|answered|had|wrote))\s(?:it was\s|of\s)?[(\[\"']?\Z"
+)
+
+
+def _once(order: Order, gold: Order) -> Order:
+    """Return an order that is said twice, once."""
+    half = len(gold)
+    return order[half:] if len(order) == 2 * half and order[:half] == order[half:] else order
+
+
+_LAST = 9
 _RANKS = (
-    (0, re.compile(r"\b(?:first|earliest|initially|started it|at the beginning)\b")),
-    (1, re.compile(r"\b(?:second|in between|in the middle|middle|between the two|next)\b")),
-    (2, re.compile(r"\bthird\b")),
-    (9, re.compile(r"\b(?:last|latest|final|finally|most recent|at the end)\b")),
+    (0, r"\b(?:first|earliest|initially|started it|at the beginning)\b"),
+    (1, r"\b(?:second|in between|in the middle|middle|between the two|next)\b"),
+    (2, r"\bthird\b"),
+    (_LAST, r"\b(?:last|latest|final|finally|most recent|at the end)\b"),
 )
 
 
 def _arranged(low: str, named: list[tuple[int, str, int]]) -> Order:
     """Return the order of events that are each named once: as they stand, or as "after" and "was last" say."""
-    order = [n[1] for n in named]
-    ranks = []
-    for i, (_, label, end) in enumerate(named):
-        stop = named[i + 1][0] if i + 1 < len(named) else len(low)
-        said = re.match(r"[^.;,\n]{0,60}", low[end:stop])
-        rank = next(
-            (
-                r
-                for r, pattern in _RANKS
-                if said and re.search(r"\b(?:is|was|were|came|comes)\b", said[0]) and pattern.search(said[0])
-            ),
-            None,
-        )
-        ranks.append((rank, label))
-    if all(rank is not None for rank, _ in ranks) and len({rank for rank, _ in ranks}) == len(ranks):
-        return tuple(label for _, label in sorted(ranks, key=lambda item: item[0] or 0))
+    order = tuple(n[1] for n in named)
+    ranks = _ranks(low, named)
+    if None not in ranks.values() and len(set(ranks.values())) == len(ranks):
+        return tuple(sorted(order, key=lambda label: ranks[label] or 0))
     before: set[tuple[str, str]] = set()
     subject = named[0][1]
     for previous, this in itertools.pairwise(named):
@@ -238,23 +250,51 @@ def _arranged(low: str, named: list[tuple[int, str, int]]) -> Order:
         if re.search(r"[.;]", gap):
             subject = this[1]
         elif re.search(r"\b(?:after|following|later than|preceded by)\b", gap):
-            before.add((this[1], subject))
+            before.add((this[1], previous[1] if re.search(r"\bwhich\b", gap) else subject))
         elif re.search(r"\b(?:before|prior to|earlier than|followed by)\b", gap):
             before.add((subject, this[1]))
             subject = subject if re.search(r"\band\b", gap) else this[1]
-    if before and len(before) == len(named) - 1:
-        firsts = [label for label in order if not any(pair[1] == label for pair in before)]
-        arranged: list[str] = []
-        while firsts and len(arranged) < len(order):
-            arranged.append(firsts[0])
-            before = {pair for pair in before if pair[0] != arranged[-1]}
-            firsts = [
-                label for label in order if label not in arranged and not any(pair[1] == label for pair in before)
-            ]
-            if len(firsts) > 1:
-                return tuple(order)
-        return tuple(arranged) if len(arranged) == len(order) else tuple(order)
-    return tuple(order)
+    if not before:
+        return order
+    for label, rank in ranks.items():
+        if rank in (0, _LAST):
+            before |= {(label, other) if rank == 0 else (other, label) for other in order if other != label}
+    return _sorted(order, before)
+
+
+def _ranks(low: str, named: list[tuple[int, str, int]]) -> dict[str, int | None]:
+    """Return what is said of each event's place: "(2) came last", "the earliest is (3)", "the road trip first"."""
+    ranks: dict[str, int | None] = {}
+    for i, (begin, label, end) in enumerate(named):
+        stop = named[i + 1][0] if i + 1 < len(named) else len(low)
+        after = re.match(r"[)\]\"']?[^.;,\n]{0,60}", low[end:stop])
+        head = low[max(named[i - 1][2] if i else 0, begin - 80) : begin]
+        before = re.split(r"[.;,\n]", head)[-1]
+        ranks[label] = next(
+            (
+                rank
+                for rank, pattern in _RANKS
+                if (after and re.match(rf"\W{{0,3}}(?:[^,]*\b(?:is|was|were|came|comes)\b[^,]*?)?{pattern}", after[0]))
+                or re.search(rf"{pattern} (?:\w+ )?(?:is|was|comes|came)\b[^,]*$", before)
+            ),
+            None,
+        )
+    return ranks
+
+
+def _sorted(order: Order, before: set[tuple[str, str]]) -> Order:
+    """Return the one order that agrees with all pairs; the order as it stands where there is none, or several."""
+    arranged: list[str] = []
+    while len(arranged) < len(order):
+        free = [
+            label
+            for label in order
+            if label not in arranged and not any(b == label and a not in arranged for a, b in before)
+        ]
+        if len(free) != 1:
+            return order
+        arranged += free
+    return tuple(arranged)
 
 
 def _by_text(low: str, part: Span, gold: Order) -> tuple[Order, Span, str] | None:
@@ -297,18 +337,31 @@ def _tuples(text: str, part: Span, gold: Order) -> list[tuple[Order, Span]]:
 
 def _word_like(text: str, match: re.Match[str]) -> bool:
     return (
-        bool(re.match(r"\s[a-z]{2,}", text[match.end() : match.end() + 4]))
+        bool(re.match(r"\s(?!(?:then|and|before|followed)\b)[a-z]{2,}", text[match.end() : match.end() + 10]))
         and "(" not in match[0]
         and "[" not in match[0]
     )
 
 
-def _tuple_at(text: str, at: int, end: int, gold: Order) -> tuple[Order, Span] | None:
-    runs = [run for run in _tuples(text, (at, end), gold) if not re.search(r"[.!?]\s", text[at : run[1][0]])]
-    return runs[0] if runs else None
+def _tuple_at(text: str, low: str, at: int, end: int, gold: Order) -> tuple[Order, Span] | None:
+    runs = [
+        run
+        for run in _tuples(text, (at, end), gold)
+        if not re.search(r"[.!?]\s", text[at : run[1][0]])
+        and not _TAKEN_BACK.search(low, at, run[1][0])
+        and not re.match(r"[)\]\"'\s]{0,3}(?:is|was) (?:wrong|incorrect|not)\b", low[run[1][1] :])
+    ]
+    # A short run followed by more items is a part of an order: "(3); then (1); latest: (2)".
+    return runs[0] if runs and len(runs[0][0]) >= min(len(gold), len(_items(text, low, (at, end), gold))) else None
 
 
-def _items(text: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
+@cache
+def _ordinals_row(size: int) -> re.Pattern[str]:
+    ordinal = "|".join(list(ORDINALS)[:9])
+    return re.compile(rf"\b(?:{ordinal})(?:,? (?:and |then )?(?:{ordinal})){{{size - 1}}}(?=[\s.!\"']*(?:$|\n|[.!]\s))")
+
+
+def _items(text: str, low: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
     """Return every index in the part; number words count where they stand as an index ("event three")."""
     found = []
     for match in re.finditer(
@@ -317,15 +370,22 @@ def _items(text: str, part: Span, gold: Order) -> list[tuple[int, str, int]]:
         label = match[1].upper()
         if (
             not gold[0].isdigit()
-            and label == "A"
+            and label in ("A", "I")
             and "(" not in match[0]
-            and re.match(r"\s[a-z]", text[part[0] + match.end() :][:2])
+            and re.match(r"\s(?!(?:then|and|before|followed)\b)[a-z]", text[part[0] + match.end() :][:10])
         ):
             continue
         found.append((part[0] + match.start(1), label, part[0] + match.end(1)))
     if not found and gold[0].isdigit():
+        listed = _ordinals_row(len(gold)).search(low, *part)
+        if listed is not None:  # "third, first, second"
+            return [
+                (m.start(), str(ORDINALS[m[0]]), m.end())
+                for m in re.compile(r"[a-z]+").finditer(low, *listed.span())
+                if m[0] in ORDINALS
+            ]
         words = {word: str(n) for word, n in UNITS.items() if 0 < n < 11}
-        for match in re.finditer(r"\b(" + "|".join(words) + r")\b", text.lower()[part[0] : part[1]]):
+        for match in re.finditer(r"\b(" + "|".join(words) + r")\b", low[part[0] : part[1]]):
             found.append((part[0] + match.start(1), words[match[1]], part[0] + match.end(1)))
         found = found if len(found) == len(gold) else []
     return found

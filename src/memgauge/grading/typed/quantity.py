@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from memgauge.grading.typed.cues import STOP_WORDS, Chosen, by_cue, question_words, segments, sentences, stem
+from memgauge.grading.typed.cues import (
+    SO_AT_LAST,
+    STOP_WORDS,
+    TURNED_DOWN,
+    Chosen,
+    by_cue,
+    cores,
+    question_words,
+    segments,
+    sentences,
+    stem,
+)
 from memgauge.grading.typed.numbers import Number, find_numbers
 from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
@@ -56,6 +67,12 @@ _HEDGED = re.compile(
     r"|if i had to|go with|presumably|wahrscheinlich|vielleicht|peut-être|quizás|forse|talvez|probablement\w*)\b"
 )
 _NOW = re.compile(r"\b(?:now|currently|these days|nowadays|at present|at the moment|today|remain(?:s|ing)?|still)\b")
+_OPENED = re.compile(r"[\s\"'*(-]*(?:[^.;]{0,60}[,:]\s*)?")
+_TAKEN_OFF = re.compile(r"\b(?:less|minus|refund\w*|discount\w*|returned|sold|gave|back|off|lost)\b")
+# Operands that are worked out before a colon: "2 lamps at $117.50 each: $235".
+_WORKED = re.compile(r"\b(?:each|per|apiece|times|minus|plus|less|multiplied)\b[^:\n]{0,40}[:→]\s?\S?$")
+_PICKED = re.compile(r"(?:\bof (?:which|them|these|those|whom)\s(?:only\s)?|(?:[;,]|\bbut)\sonly\s)\Z")
+_IF_ELSE = re.compile(r"\bif\b[^.!?\n]{0,160}(?:\botherwise\b|[,;]\s?(?:or )?else\b|\bif not\b)")
 _FLIPS = 3
 
 
@@ -96,14 +113,18 @@ def read_quantity(prepared: Prepared, question: str, reference: str, *, counting
     if gold is None:
         return UNREADABLE
     wanted = gold.units or asked_unit(question)
-    found = find_numbers(prepared.low)
-    if found and found[-1].flaw == "questioned" and not prepared.low[found[-1].end :].strip(" ?.!)\"'\n"):
-        found[-1].flaw = None  # "maybe 3?" is a hedged answer when nothing follows
+    found = find_numbers(prepared.low) or _clock(prepared, wanted)
+    if (
+        found
+        and all(n.flaw == "questioned" for n in found if n.kind != "label")
+        and not TURNED_DOWN.search(prepared.low, found[-1].end)
+    ):
+        found[-1].flaw = None  # "maybe 3?" is a hedged answer when nothing else is said
     numbers = [n for n in found if n.usable]
     numbers = _typed(numbers, wanted, counting=counting)
-    numbers = sorted(
-        [n for n in numbers if n.kind != "zero"] + _zeros(prepared.low, question, numbers), key=lambda n: n.begin
-    )
+    zeros = _zeros(prepared.low, question, numbers)
+    plain = [n for n in numbers if n.kind != "zero" and not any(z.begin <= n.begin < z.end for z in zeros)]
+    numbers = sorted(plain + zeros, key=lambda n: n.begin)
     stops = sentences(prepared.low)
     chosen, rule = _commit(prepared, numbers, question, stops, counting=counting)
     if isinstance(chosen, tuple):
@@ -112,11 +133,27 @@ def read_quantity(prepared: Prepared, question: str, reference: str, *, counting
         gone = refusal_in(prepared.low, broad=True) or _weak(prepared.low)
         return refused(gone) if gone and rule == "no value" else nothing(rule)
     span = (chosen.begin, chosen.end)
+    if not chosen.units and any(u.is_money for u in wanted) and _counts_things(prepared.low, chosen, question):
+        return nothing("a count of things is no amount of money", span)
     if chosen.flaw:
         return nothing(
             {"range": "a range or two candidates", "bound": "a bound or an approximation"}[chosen.flaw], span
         )
     return Reading("committed", same_quantity(chosen, gold, wanted), rule, span)
+
+
+_CLOCK = re.compile(r"[\s\"'(*]*(\d{1,3}):([0-5]\d)(?::([0-5]\d))?[\s\"').*]*")
+
+
+def _clock(prepared: Prepared, wanted: Sequence[Unit]) -> list[Number]:
+    """Read "1:30" as hours and minutes where a stretch of time is asked for and nothing else is said."""
+    timed = any(unit.dimension == "time" for unit in wanted)
+    spans = [*cores(prepared), *sentences(prepared.low)[:1]] if timed else []
+    match = next((m for span in spans if (m := _CLOCK.fullmatch(prepared.low, *span))), None)
+    if match is None:
+        return []
+    seconds = 3600 * int(match[1]) + 60 * int(match[2]) + int(match[3] or 0)
+    return [Number(match.start(1), match.end(match.lastindex or 2), (Fraction(seconds),), unit_names()["seconds"])]
 
 
 def _weak(low: str) -> Span | None:
@@ -166,6 +203,12 @@ def _typed(numbers: list[Number], wanted: Sequence[Unit], *, counting: bool) -> 
     return numbers
 
 
+def _counts_things(low: str, number: Number, question: str) -> bool:
+    """Say whether the word after a number is a thing of the question: "235 lamps" is no price."""
+    after = re.match(r"\s([a-z]+)", low[number.end : number.end + 40])
+    return after is not None and after[1].endswith("s") and stem(after[1]) in question_words(question)
+
+
 def _zeros(low: str, question: str, numbers: Sequence[Number]) -> list[Number]:
     """Return the places that say "none", as numbers; "none mentioned" is a refusal and no zero."""
     times = "how many times" in question.lower() or "how often" in question.lower()
@@ -182,7 +225,7 @@ def _zeros(low: str, question: str, numbers: Sequence[Number]) -> list[Number]:
         for match in re.finditer(r"\bno\s((?:[a-z-]+\s?){1,4})", low):
             if any(stem(word) in nouns for word in match[1].split()):
                 spans.append(match.span())
-    return [Number(a, b, (Fraction(0),), kind="zero") for a, b in spans if not _refuses(low, a, b)]
+    return [Number(a, b, (Fraction(0),), kind="zero") for a, b in sorted(spans) if not _refuses(low, a, b)]
 
 
 def _refuses(low: str, begin: int, end: int) -> bool:
@@ -223,9 +266,15 @@ def _commit(
                 return gone, "refusal"
             continue
         led = by_cue(prepared, inside, part, stops)
+        if len({n.values[0] for n in inside}) > 1 and _IF_ELSE.search(low, *part):
+            return None, "depends on a condition"
         if led is None and flips >= _FLIPS:
             return None, "flip-flopping without a final answer"
-        chosen, rule = _pick_led(low, led) if led else _pick(low, inside, question, part, stops, counting=counting)
+        chosen, rule = (
+            _pick_led(low, led, question, part, stops, counting=counting)
+            if led
+            else _pick(low, inside, question, part, stops, counting=counting)
+        )
         if chosen is not None and (gone := _outweighed(low, chosen, led is not None, part)) is not None:
             return gone, "refusal"
         return chosen, rule
@@ -254,9 +303,20 @@ def _outweighed(low: str, chosen: Number, led: bool, part: Span) -> Span | None:
     return None
 
 
-def _pick_led(low: str, led: Chosen[Number]) -> tuple[Number | None, str]:
-    """Choose among the numbers that an answer cue leads to: after the last equals sign, the total, else the first."""
+_STATED = ("the current value", "counts what is asked", "the sum of the others", "what is left", "the result")
+
+
+def _pick_led(
+    low: str, led: Chosen[Number], question: str, part: Span, stops: Sequence[Span], *, counting: bool
+) -> tuple[Number | None, str]:
+    """Choose among the numbers that an answer cue leads to: the total, what a clause says is asked, else the first."""
     best = _equated(low, led.mentions) or _total(low, led.mentions)
+    if best is None and len({n.values[0] for n in led.mentions}) > 1:
+        found, rule = _pick(low, led.mentions, question, (led.at, part[1]), stops, counting=counting)
+        best = found if rule in _STATED else None
+        last = led.mentions[-1]
+        if best is None and SO_AT_LAST.search(low, led.at, last.begin) and not low[last.end :].strip(" .!*)\"'\n"):
+            best = last
     return best or led.mentions[0], led.rule
 
 
@@ -302,7 +362,8 @@ def _pick(
     plain = [n for n in inside if n.kind != "zero"]
     if not plain:
         return inside[-1], "the only value"
-    if inside[0].kind == "zero" and not low[part[0] : inside[0].begin].strip(" \"'*(-"):
+    opens = max((a for a, b in stops if a <= inside[0].begin < b), default=part[0])
+    if inside[0].kind == "zero" and _OPENED.fullmatch(low, max(part[0], opens), inside[0].begin):
         return inside[0], "leading value"
     named = _equated(low, plain) or _total(low, plain)
     if named is not None:
@@ -313,7 +374,14 @@ def _pick(
     if apart and sum(n.values[0] for n in plain[:-1]) == plain[-1].values[0]:
         return plain[-1], "the sum of the others"
     if apart and sum(n.values[0] for n in plain[1:]) == plain[0].values[0]:
+        if _TAKEN_OFF.search(low, plain[0].end, plain[-1].begin):
+            return plain[-1], "what is left"
         return plain[0], "the sum of the others"
+    if not low[plain[-1].end : part[1]].strip(" .!*)\"'\n") and _WORKED.search(low[part[0] : plain[-1].begin]):
+        return plain[-1], "the result"
+    picked = [n for n in plain if _PICKED.search(low, max(0, n.begin - 24), n.begin)]
+    if picked:
+        return picked[-1], "counts what is asked"
     current = [n for n in plain if _NOW.search(_clause_of(low, n, part))]
     if current and len({n.values[0] for n in current}) == 1:
         return current[-1], "the current value"

@@ -67,6 +67,9 @@ _PHRASES = (
     r"(?:say|tell|answer|know|determine|find|locate|help|assist|see|provide|give|extract|read|retrieve|guess)\b",
     r"\b(?:would|will) (?:only )?(?:need|require) (?:more|additional|further) (?:information|info|context|details?)\b",
     r"\b(?:could|would) be (?:pure|mere|just|only)? ?(?:a guess|guess(?:ing|work)|speculation)\b",
+    r"\b(?:you|we|they|user) (?:have |has |had )?(?:did not|didn't|never|not) (?:\w+ )?(?:share|show|mention|tell"
+    r"|say|provide"
+    r"|give|specify|discuss|upload|send|post|describe|state)\b",
     r"\bhaven't (?:mentioned|told|shared|said|discussed|talked|specified|given|seen)\b",
 )
 _BROAD = (

@@ -30,7 +30,8 @@ SCALES = {
     "trillion": 10**12,
 }
 GROUPS = {"dozen": 12, "couple": 2, "pair": 2, "score": 20, "trio": 3}
-PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5}
+PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4}
+PARTS |= {"fifth": 5, "fifths": 5, "sixth": 6, "sixths": 6, "eighth": 8, "eighths": 8, "tenth": 10, "tenths": 10}
 _ORDINALS = word_list(
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth"
@@ -42,7 +43,8 @@ TIMES = {"once": 1, "twice": 2, "thrice": 3}
 _SMALL = "|".join(sorted([*UNITS, *TENS], key=len, reverse=True))
 _SCALE = "|".join(SCALES)
 CARDINAL = (
-    rf"(?:(?:an?|{_SMALL})(?:[- ](?:and[- ])?(?:{_SMALL}))?[- ](?:{_SCALE})|{_SMALL})"
+    rf"(?:(?:hundred|thousand)[- ]and[- ](?:{_SMALL})|(?:an?"
+    rf"|{_SMALL})(?:[- ](?:and[- ])?(?:{_SMALL}))?[- ](?:{_SCALE})|{_SMALL})"
     rf"(?:(?:,?[- ](?:and[- ])?)(?:{_SMALL}|{_SCALE})){{0,12}}"
 )
 """Pattern of a number in words, for lower-case text."""
@@ -60,9 +62,9 @@ def cardinal(text: str) -> Fraction | None:
         if word in ("", "and"):
             continue
         if word in SCALES and SCALES[word] == 100:
-            if not 0 < group < 100:
+            if group >= 100:
                 return None
-            group *= 100
+            group = (group or 1) * 100  # "hundred and five" is a hundred and five
         elif word in SCALES:
             total, group = total + (group or 1) * SCALES[word], 0
         else:

@@ -34,7 +34,7 @@ _IDIOM = re.compile(
 )
 # "No" before a noun is a determiner: only what can begin a clause, or nothing, may follow the answer.
 _FOLLOW = (
-    r"(?=\s{0,2}(?:$|[.,;:!?)\]}\"'…—\n-]|\s(?:it|they|the|this|that|these|those|he|she|we|you|i|because"
+    r"(?=\s{0,2}(?:$|[.,;:!?)(\[\]}\"'…—\n-]|\s(?:it|they|the|this|that|these|those|he|she|we|you|i|because"
     r"|since|as|not|but|and|both|your|my|there|is|are|in|based"
     r"|indeed|different|same|sir|for|on|according|from|one|two|their|its|then|definitely|actually"
     r"|absolutely|of course|thanks|at|neither|only|again|here)\b))"
@@ -72,9 +72,10 @@ _NEGATED = re.compile(
 _ECHO = re.compile(
     r"(?:^|[.!?;:,…—\n(\"'])\s{0,3}(?:(?:yes|no|well|so|and|but|indeed|i think|i believe|actually|in fact)[,:]?\s){0,2}"
     r"(?:it|they|this|that|these|those|he|she|both|you|we|the two)\s(?:(?P<pos>(?:is|are|was|were|do|does"
-    r"|did|have|has|had|can|could|will|would|should)(?: indeed| in fact| so)?)"
+    r"|did|have|has|had|can|could|will|would|should)(?: indeed| in fact| so)?"
+    r"|(?:sure|certainly|definitely|really) (?:is|are|was|were|do|does|did|have|has|had))"
     r"|(?P<neg>(?:is|are|was|were|do|does|did|have|has|had|can|could|will|would|should)(?:n't|\snot)"
-    r"|cannot|'re not|'s not|isn't|aren't))(?: at all)?\s{0,2}(?=$|[.,;:!)\n—])"
+    r"|cannot|'re not|'s not|isn't|aren't))(?: at all)?\s{0,2}(?=$|[.,;:!)\n—\"'])"
 )
 _SUBORDINATE = re.compile(
     r"\b(?:although|though|even though|while|whereas|despite|even if)\b[^.!?;\n]{0,160}?(?:,|$|(?=[.!?;\n]))"
@@ -112,10 +113,11 @@ def read_yes_no(prepared: Prepared, question: str, reference: str) -> Reading:
     if gold is None:
         return UNREADABLE
     low = _IDIOM.sub(lambda m: " " * len(m[0]), prepared.low) if _IDIOM.search(prepared.low) else prepared.low
-    words = _words(low)
+    words, opener = _words(low)
     stops = sentences(low)
     if not words:
-        return _prose(low, question, gold)
+        prose = _prose(low, question, gold)
+        return _committed(opener, gold, "yes or no in words") if opener and prose.state == "none" else prose
     parts = segments(low, no_revises=False)
     flips = sum(a.yes != b.yes for a, b in itertools.pairwise(words))
     for part in reversed(parts):
@@ -180,30 +182,48 @@ def _against(low: str, said: Said, part: Span) -> Span | None:
 
 # What says yes or no only where it is a whole clause.
 _WHOLE = re.compile(
-    r"(?:^|[.!?;,:—\n]\s{0,3})[\"'(]?(?:(?P<yes>y|ok|okay|sure|right|(?:that|this|it)(?:'s| is) (?:right"
+    r"(?:^|[.!?;,:—\n(\"']|\banswer is|\b(?:would|i'd) (?:be|say))\s{0,3}[\"'(]?(?:(?P<yes>y|ok|okay|sure|right"
+    r"|(?:that|this|it)(?:'s| is) (?:right"
     r"|so|the case)|(?:most |very |quite |highly )?(?:likely|probably)|i (?:do )?(?:think|believe|guess"
     r"|suppose) so"
     r"|it (?:seems|appears|looks) (?:so|that way)|sì|undoubtedly|you bet|by all means|naturally)"
-    r"|(?P<no>n|(?:very |highly |most )?unlikely|(?:probably|most likely|likely|certainly|surely|clearly"
-    r"|apparently|of course|i think|i believe|i'm afraid) not|not (?:really|likely|quite|so|the case|true"
+    r"|(?P<no>n|(?:very |highly |most )?unlikely|(?:probably|possibly|perhaps|maybe|most likely|likely|certainly"
+    r"|surely|clearly"
+    r"|apparently|of course|i think|i believe|i'm afraid) not|not (?:really|exactly|likely|quite|so|the case|true"
     r"|correct|right)|never|no way"
-    r"|i (?:don't|do not) (?:think|believe) (?:so|it)|i doubt (?:it|that)|it (?:doesn't|does not) (?:seem"
-    r"|appear|look) (?:so|that way)|(?:that|this|it)(?:'s| is) not (?:so|true|right|correct|the case)"
+    r"|i (?:don't|do not) (?:think|believe) (?:so|it)|i doubt (?:it|that)|(?:it )?(?:doesn't|does not) (?:seem"
+    r"|appear|look) (?:so|that way|to be)|(?:it )?(?:seems|appears) not|(?:that|this|it)(?:'s| is) not (?:so|true"
+    r"|right|correct|the case)"
     r"|hardly))"
     r"(?=[\"')]?\s{0,2}(?:$|[.!;,:—\n]))"
 )
 
 
-def _words(low: str) -> list[Said]:
-    found = [Said(m.start(m.lastgroup or 0), m.end(), m["yes"] is not None) for m in _WHOLE.finditer(low)]
+_OPENER = re.compile(r"[\s\"'*]*(sure|ok|okay|right|of course|certainly|absolutely)[!.,:]+\s+(?=\S)")
+
+
+def _words(low: str) -> tuple[list[Said], Said | None]:
+    """Return what says yes or no, and apart from it what only opens: "Sure! They are different species."."""
+    opener = None
+    if (opens := _OPENER.match(low)) is not None:
+        opener = Said(opens.start(1), opens.end(1), True)
+    found = [
+        Said(m.start(m.lastgroup or 0), m.end(), m["yes"] is not None)
+        for m in _WHOLE.finditer(low)
+        if opener is None or m.start(m.lastgroup or 0) != opener.begin
+    ]
     for match in _TOKEN.finditer(low):
         yes = match["yes"] is not None or match["cjk_yes"] is not None
         if (match["yes"] or match["no"]) and _LOOSE.match(match[0]):
             before = low[max(0, match.start() - 40) : match.start()]
+            if opener is not None and match.start() == opener.begin:
+                continue
             if not _CLAUSE_START.search(before) or re.match(
                 r"\s(?:answer|that|color|colour|name|love|if|way|one|to)\b", low[match.end() :]
             ):
                 continue
+            if re.match(r"(?:they|it|you) d", match[0]) and re.match(r"(?:\snot|n't)\s[a-z]", low[match.end() :]):
+                continue  # "they do not differ": the verb decides
             yes = yes and not re.match(r"(?:\sindeed)?(?:\snot\b|n't\b)", low[match.end() :])
         left = low[max(0, match.start() - 16) : match.start()]
         if re.search(r"\b(?:not|n't|never|neither|nor)\s(?:a\s|an\s)?$", left):
@@ -212,9 +232,11 @@ def _words(low: str) -> list[Said]:
             continue
         if low[match.end() : match.end() + 3].lstrip(" \"'").startswith("?"):
             continue
+        if re.match(r"[\"']?\s(?:would|could|might)\b", low[match.end() :]):
+            continue  # "yes would require the same leaf"
         if not any(said.begin <= match.start() < said.end for said in found):
             found.append(Said(match.start(), match.end(), yes))
-    return sorted(found, key=lambda said: said.begin)
+    return sorted(found, key=lambda said: said.begin), opener
 
 
 @lru_cache(maxsize=4096)
@@ -250,6 +272,10 @@ def _prose(low: str, question: str, gold: bool, begin: int = 0) -> Reading:
     if asked is None:
         for said in _predicate(plain, question, begin):
             found.append((1, said))
+    if asked is False:  # "they share the genus but not the species"
+        for match in re.finditer(r"\bbut not (?:of )?(?:the |a )?(?:same )?([a-z]+)\b", plain[begin:]):
+            if stem(match[1]) in nouns:
+                found.append((1, Said(begin + match.start(), begin + match.end(), False, word=False)))
     for match in _ECHO.finditer(plain, begin):
         found.append((1, Said(match.start(), match.end(), match["pos"] is not None, word=False)))
     found.sort(key=lambda item: item[1].begin)

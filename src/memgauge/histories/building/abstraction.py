@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from typing import Any
 
-from memgauge.errors import InputError
 from memgauge.grading.typed.words import word_list
+from memgauge.histories.building.findings import Findings, JsonPath, read_json
+from memgauge.histories.building.text.lint import problems
 
 FALLBACK = "thing"
 GROUPS = ("places", "organisations", "objects", "fallbacks")
@@ -114,98 +115,115 @@ def built_in() -> Dictionary:
 def load_dictionary(path: Path) -> Dictionary:
     """Read a dictionary of one's own.
 
-    Raises `InputError` naming the file and the field that is missing or wrong, or the phrase that breaks a rule.
+    Raises `InputError` naming the file, and line, entry and field of what is missing or wrong, or the phrase that
+    breaks a rule.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path}: a dictionary of more than {LARGEST_FILE // 2**20} MiB is refused")
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON text ({error})") from error
-    return parse_dictionary(content, str(path))
+    text, content = read_json(path, LARGEST_FILE)
+    dictionary, findings = examine(content)
+    findings.refuse(str(path), text)
+    return dictionary
 
 
 def parse_dictionary(content: object, where: str) -> Dictionary:
     """Read the JSON form. Raises `InputError` whose text names the field or the phrase."""
-    if not isinstance(content, Mapping):
-        raise InputError(f"{where}: expected an object with categories")
-    for field in ("categories", "names", "words"):
-        if field not in content:
-            raise InputError(f"{where}: the field {field!r} is missing")
-    if not isinstance(content["categories"], list):
-        raise InputError(f"{where}.categories: expected a list")
-    categories: dict[str, Category] = {}
-    for index, item in enumerate(content["categories"]):
-        category = _category(item, f"{where}.categories[{index}]")
-        if category.id in categories:
-            raise InputError(f"{where}: the category {category.id!r} occurs more than once")
-        categories[category.id] = category
-    if FALLBACK not in categories:
-        raise InputError(f"{where}.categories: the fallback {FALLBACK!r} is missing")
-    dictionary = Dictionary(
-        categories,
-        _owners(content["names"], categories, f"{where}.names"),
-        _owners(content["words"], categories, f"{where}.words"),
-    )
-    found = lint(dictionary)
-    if found:
-        raise InputError(f"{where}: reword these phrases: {'; '.join(found[:10])}")
+    dictionary, findings = examine(content)
+    findings.refuse(where)
     return dictionary
 
 
-def _category(item: object, where: str) -> Category:
-    if not isinstance(item, Mapping):
-        raise InputError(f"{where}: expected an object with id, group, heads and phrases")
-    for field in ("id", "group", "heads", "phrases"):
-        if field not in item:
-            raise InputError(f"{where}: the field {field!r} is missing")
-    if not isinstance(item["id"], str) or item["group"] not in GROUPS:
-        raise InputError(f"{where}: expected a text as id and one of {', '.join(GROUPS)} as group")
-    heads, phrases = item["heads"], item["phrases"]
+def examine(content: object) -> tuple[Dictionary, Findings]:
+    """Read the JSON form, and return it with everything that is wrong with it; use it only if there are no problems."""
+    found = Findings()
+    record = found.record(content, (), ("categories", "names", "words"))
+    entries = [(_category(item, at, found), at) for item, at in found.items(record, "categories", ())]
+    found.unique("category", ((category.id, (*at, "id")) for category, at in entries))
+    categories = {category.id: category for category, _ in entries if category.id}
+    if entries and FALLBACK not in categories:
+        found.add(("categories",), f"the fallback {FALLBACK!r} is missing; every name without a category falls to it")
+    names, words = (_owners(record, field, categories, found) for field in ("names", "words"))
+    return Dictionary(categories, names, words), found
+
+
+def _category(item: object, path: JsonPath, found: Findings) -> Category:
+    record = found.record(item, path, ("id", "group", "heads", "phrases"))
+    name, group = found.text(record, "id", path), record.get("group", GROUPS[0])
+    if group not in GROUPS:
+        found.add((*path, "group"), f"expected one of {', '.join(GROUPS)}, got {group!r:.60}")
+    heads = record.get("heads", {})
     if not isinstance(heads, Mapping) or not all(
-        isinstance(word, str) and word for pair in heads.items() for word in pair
+        isinstance(word, str) and word.strip() for pair in heads.items() for word in pair
     ):
-        raise InputError(f"{where}.heads: expected an object of singular: plural")
-    if not isinstance(phrases, list) or not all(isinstance(phrase, str) for phrase in phrases):
-        raise InputError(f"{where}.phrases: expected a list of texts")
-    least = FEWEST.get(item["group"], 3)
-    if len(set(phrases)) < least:
-        raise InputError(f"{where}.phrases: {item['id']} has {len(set(phrases))} different phrases, {least} are needed")
-    return Category(item["id"], item["group"], dict(heads), tuple(phrases))
+        found.add((*path, "heads"), "expected an object of singular: plural")
+        heads = {}
+    phrases = [(found.phrase(phrase, at), at) for phrase, at in found.items(record, "phrases", path)]
+    category = Category(name, str(group), dict(heads), tuple(phrase for phrase, _ in phrases if phrase))
+    least = FEWEST.get(category.group, 3)
+    if phrases and len(set(category.phrases)) < least:
+        found.add(
+            (*path, "phrases"),
+            f"{name} has {len(set(category.phrases))} different phrases, {least} are needed; add some",
+        )
+    found.unique(f"phrase of {name}", phrases)
+    for phrase, at in phrases:
+        for problem in phrase_problems(phrase, heads) if phrase else ():
+            found.add(at, f"{phrase!r} of {name} {problem}")
+    return category
 
 
-def _owners(content: object, categories: Mapping[str, Category], where: str) -> dict[str, str]:
+def _owners(
+    record: Mapping[str, Any], field: str, categories: Mapping[str, Category], found: Findings
+) -> dict[str, str]:
+    content = record.get(field, {})
     if not isinstance(content, Mapping):
-        raise InputError(f"{where}: expected an object of category: list of words")
+        found.add((field,), "expected an object of category: list of words")
+        return {}
     owners: dict[str, str] = {}
     for category, words in content.items():
+        path = (field, str(category))
         if category not in categories:
-            raise InputError(f"{where}: {category!r} is no category of this file")
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise InputError(f"{where}.{category}: expected a list of texts")
-        owners.update((word.lower(), category) for word in words)
+            found.add(path, f"{category!r} is no category of this file")
+        if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() for word in words):
+            found.add(path, "expected a list of texts")
+            continue
+        for index, word in enumerate(words):
+            if owners.setdefault(word.lower(), category) != category:
+                found.add((*path, index), f"{word!r} belongs to {owners[word.lower()]!r} already; keep it in one")
     return owners
 
 
+def phrase_problems(phrase: str, heads: Iterable[str]) -> list[str]:
+    """Return which rules a phrase breaks: one `<image>`, a determiner in front, a head noun, nothing that narrows.
+
+    >>> phrase_problems("the old bridge", ["bridge"])
+    ['must hold <image> exactly once, where the picture stands', "says more than the category; leave 'old' out"]
+    """
+    plain = phrase.replace("<image>", " ")
+    words = re.findall(r"[\w-]+", plain.lower())
+    narrow = [word for word in words if word in _NARROWING]
+    heads = [head for head in heads if re.search(rf"\b{re.escape(head)}\b", phrase)]
+    things = [p for p in problems(" ".join(w for w in words if w not in heads)) if p.startswith("name of a thing")]
+    checks = (
+        ("must hold <image> exactly once, where the picture stands", phrase.count("<image>") != 1),
+        ("must begin with the, that or this", not phrase.startswith(_DETERMINERS)),
+        ("names no head noun of its category (`heads`)", not heads),
+        (f"says more than the category; leave {', '.join(map(repr, narrow))} out", bool(narrow)),
+        (
+            "holds a name or a digit; say the kind of thing only",
+            any(letter.isupper() or letter.isdigit() for letter in plain),
+        ),
+        (f"holds the {', '.join(things)}; say the kind of thing only", bool(things)),
+    )
+    return [said for said, wrong in checks if wrong]
+
+
 def lint(dictionary: Dictionary) -> list[str]:
-    """Return which phrases break a rule: one `<image>`, a determiner in front, a head noun, nothing that narrows."""
-    found = []
-    counts = Counter(phrase for category in dictionary.categories.values() for phrase in category.phrases)
-    for category in dictionary.categories.values():
-        for phrase in category.phrases:
-            words = re.findall(r"[\w-]+", phrase.replace("<image>", " ").lower())
-            problems = [
-                ("must hold <image> exactly once", phrase.count("<image>") != 1),
-                ("must begin with the, that or this", not phrase.startswith(_DETERMINERS)),
-                ("names no head noun", not any(re.search(rf"\b{head}\b", phrase) for head in category.heads)),
-                ("says more than the category", bool(_NARROWING & set(words))),
-                ("holds a name or a digit", bool(re.search(r"[A-Z0-9]", phrase))),
-                ("occurs twice in its category", counts[phrase] > 1 and category.phrases.count(phrase) > 1),
-            ]
-            found += [f"{category.id}: {phrase!r} {what}" for what, wrong in problems if wrong]
-    return found
+    """Return which phrases break a rule, each with its category."""
+    return [
+        f"{category.id}: {phrase!r} {problem}"
+        for category in dictionary.categories.values()
+        for phrase in category.phrases
+        for problem in phrase_problems(phrase, category.heads)
+    ]
 
 
 def abstract(text: str, names: Sequence[str], category: Category, phrase: str) -> str:

@@ -6,6 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from memgauge.histories.building.card_text import NOT_TWICE, collection, licence_row, limits
+from memgauge.histories.building.photographs import LIST, licence_rows, section
+from memgauge.histories.building.writers import PROCEDURAL
+
 LICENCES = """# Licences
 
 | what | source | licence |
@@ -19,6 +23,7 @@ The two font licences put no conditions on pictures that were made with the font
 """
 
 
+_OURS = "| questions, answers, dialogues, sidecar | written by memgauge from its own banks of text | CC0 1.0 |\n"
 _FILLERS = {
     "ultrachat": "| text-only sessions | UltraChat | MIT |\n",
     "oasst": "| text-only sessions | OpenAssistant conversations | Apache-2.0 |\n",
@@ -26,10 +31,39 @@ _FILLERS = {
 }
 
 
-def licences(fillers: str) -> str:
-    """Return the table of licences; `fillers` is the source of the text-only sessions as the manifest names it."""
+_NO_WEB = "No picture was taken from the web."
+_FROM_OUTSIDE = f"""Photographs keep their own licences, to which the rest of the
+folder is not bound. `{LIST}` gives the licence, the author and the address of each; whoever passes photographs on
+must name them where the licence asks for it. All photographs were cut down to at most 1,024 pixels a side and encoded again."""
+
+
+def licences(fillers: str, photographs: Mapping[str, Any] | None = None, *, writer: str = PROCEDURAL) -> str:
+    """Return the table of licences.
+
+    `fillers` is the source of the text-only sessions, `photographs` that of the photographs, `writer` who wrote the
+    others, as the manifest names them.
+    """
     row = _FILLERS.get(fillers.partition(":")[0], "")
-    return LICENCES.replace("| pictures (`images/`)", row + "| pictures (`images/`)")
+    text = LICENCES if writer == PROCEDURAL else LICENCES.replace(_OURS, licence_row(writer))
+    text = text.replace("| pictures (`images/`)", row + "| pictures (`images/`)")
+    if photographs is None:
+        return text
+    text = text.replace(
+        "| pictures (`images/`) | drawn", licence_rows(photographs) + "| other pictures (`images/`) | drawn"
+    )
+    text = text.replace("glyphs inside entity, shelf", "glyphs inside shelf")
+    nameless = photographs["without_author"]
+    lacking = (
+        f"\n\n{nameless} photographs under a licence that asks for the author's name come without one: find it first."
+        * (nameless > 0)
+    )
+    return text.replace(_NO_WEB, _FROM_OUTSIDE + lacking)
+
+
+_DRAWN = "- Drawn pictures are easier than photographs, so scores are not comparable with those published for MEMLENS."
+_PHOTOGRAPHED = """- Only pictures of single things are photographs. All other kinds are drawn and easier than photographs, so scores are not
+  comparable with those published for MEMLENS.
+- That a photograph shows its thing rests on its source and on the filter channels that were run; no person has checked it in this build."""
 
 
 def card(manifest: Mapping[str, Any]) -> str:
@@ -55,10 +89,15 @@ def card(manifest: Mapping[str, Any]) -> str:
         + ", ".join(f"{n} of {name}" for name, n in manifest["short"].items())
         + ".\n"
     )
+    about = manifest.get("photographs")
+    photographs = section(about) if about else ""
+    drawn = "pictures are drawn from structured truth" if not about else "pictures are drawn or photographs"
+    limit = _DRAWN if not about else _PHOTOGRAPHED
+    bytes_ = "the same version, seed and options give the same bytes" if config["writer"] == PROCEDURAL else NOT_TWICE
     return f"""# Dataset card: memgauge histories
 
 {counts["questions"]} questions about long conversations with pictures (profile `{config["profile"]}`, seed {config["seed"]}),
-after the protocol of MEMLENS. Made by memgauge {manifest["version"]}; the same version, seed and options give the same bytes.
+after the protocol of MEMLENS. Made by memgauge {manifest["version"]}; {bytes_}.
 {short}
 ## Motivation
 
@@ -87,8 +126,7 @@ role. It must not reach a system under test, nor must the fields `answer`, `answ
 
 ## Collection
 
-Text comes from templates, pictures are drawn from structured truth, answers are computed. For each question the text is drawn first,
-then the answer, then the picture, so that the text alone says nothing about the answer beyond the floor that the sidecar states.
+{collection(manifest, drawn)}
 Writer: `{config["writer"]}`. Captions: `{config["captions"]}`.
 
 | stage | candidates left |
@@ -97,10 +135,10 @@ Writer: `{config["writer"]}`. Captions: `{config["captions"]}`.
 
 {reviewed}
 
-## Uses and limits
+{photographs}## Uses and limits
 
-- The text is templated. It tests memory and the binding of text and picture, not naturalness.
-- Drawn pictures are easier than photographs, so scores are not comparable with those published for MEMLENS.
+{limits(manifest)}
+{limit}
 - An informed guesser that reads the evidence text alone reaches the floor of each item; systems that may refuse reach almost nothing.
 - At the shortest length, items with several evidence sessions can be told slightly above chance by their number.
 - No trained text classifier beyond TF-IDF with logistic regression and no vision-language model was run against the data.

@@ -10,6 +10,7 @@ from memgauge.errors import InputError, unknown_name
 from memgauge.histories.building.accounting import Accounting, Length, from_manifest
 from memgauge.histories.building.filler_pool import public_name
 from memgauge.histories.building.model import BUILDERS
+from memgauge.histories.building.pictures.options import PhotoOptions
 from memgauge.histories.building.profiles import (
     PAPER_COUNTS,
     REFUSAL,
@@ -62,10 +63,12 @@ class BuildConfig:
     """File of an ontology of one's own."""
     review: bool = False
     """Candidates go through three rounds of review before they are exported."""
+    images: PhotoOptions | None = None
+    """Where photographs come from; None if all pictures are drawn."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as JSON values: hashes for files, no path, and no host of an endpoint."""
-        return {
+        fields = {
             "profile": self.profile,
             "seed": self.seed,
             "questions": self.questions,
@@ -78,6 +81,7 @@ class BuildConfig:
             "ontology": ontology_of(self.ontology).fingerprint(),
             "review": self.review,
         }
+        return fields if self.images is None else {**fields, "images": self.images.to_dict()}
 
     @property
     def sizes(self) -> tuple[Length, ...]:
@@ -117,6 +121,7 @@ def build_config(
     fillers: str = "procedural",
     ontology: str = "",
     review: bool = False,
+    images: PhotoOptions | None = None,
 ) -> BuildConfig:
     """Fill in what a profile says and check the options. Raises `InputError` for what cannot be built."""
     base = profile_named(profile)
@@ -131,6 +136,11 @@ def build_config(
     names = lengths or base.lengths
     if len(set(names)) != len(names):
         raise InputError(f"--lengths {','.join(names)}: a length stands there twice")
+    if images is not None and (picture or base.picture) == "patch":
+        raise InputError(
+            "--image-tokens patch: photographs differ in size, and which one stands where is decided after the lengths "
+            "are filled; use fixed:N with --images"
+        )
     accounting = Accounting(counter, picture or base.picture, turn_tokens=turn_tokens)
     ordered = sorted((accounting.length(name) for name in names), key=lambda length: length.budget)
     config = BuildConfig(
@@ -144,6 +154,7 @@ def build_config(
         fillers=fillers,
         ontology=ontology,
         review=review,
+        images=images,
     )
     config.quota()
     config.to_dict()  # reads the files that it names
@@ -167,7 +178,10 @@ def public_writer(spec: str) -> str:
 
 
 def config_from(fields: Mapping[str, Any]) -> BuildConfig:
-    """Read what `BuildConfig.to_dict` wrote; other fields are left out. Raises `InputError` for missing ones."""
+    """Read what `BuildConfig.to_dict` wrote; other fields are left out, since sources cannot be opened again.
+
+    Raises `InputError` for missing ones.
+    """
     try:
         return BuildConfig(
             profile=fields["profile"],

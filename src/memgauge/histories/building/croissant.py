@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memgauge.histories.building.card_text import written_by_model
+from memgauge.histories.building.photographs import SOURCES
+from memgauge.histories.building.writers import PROCEDURAL
 from memgauge.streams.croissant import CONTEXT, record_set
 
 LICENCE = "https://creativecommons.org/publicdomain/zero/1.0/"
@@ -29,12 +32,20 @@ _SESSIONS = (
 _MIME = {"jsonl": "application/jsonlines", "json": "application/json", "parquet": "application/x-parquet"}
 
 
-def croissant(version: str, files: Mapping[str, Mapping[str, Any]], lengths: Sequence[str]) -> dict[str, Any]:
+def croissant(
+    version: str,
+    files: Mapping[str, Mapping[str, Any]],
+    lengths: Sequence[str],
+    photographs: Mapping[str, Any] | None = None,
+    *,
+    writer: str = PROCEDURAL,
+) -> dict[str, Any]:
     """Return the description as JSON-LD.
 
-    `files` gives `sha256` and `bytes` of each split; `lengths` are the names of the splits.
+    `files` gives `sha256` and `bytes` of each split; `lengths` are the names of the splits; `photographs` is what the
+    manifest says of them, and `writer` who wrote the text.
     """
-    return {
+    described = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": "memgauge-histories",
@@ -76,13 +87,60 @@ def croissant(version: str, files: Mapping[str, Mapping[str, Any]], lengths: Seq
         ],
         "recordSet": [_split(f"dataset_{name}") for name in lengths],
     }
+    if photographs is not None:
+        described |= _with_photographs(photographs)
+    return described if writer == PROCEDURAL else written_by_model(described, writer)
+
+
+def _with_photographs(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that differ where some pictures are photographs."""
+    licences = [_ADDRESSES.get(name, name) for name in about["licenses"] if name != "unknown"]
+    run = [name for name, state in about["channels"].items() if state == "run"]
+    trusted = " The user vouched for the pictures of the source." if about["trusted"] else ""
+    return {
+        "license": [LICENCE, *(name for name in licences if name != LICENCE)],
+        "rai:dataCollection": "All conversations, questions and drawn pictures are synthetic. Pictures of single "
+        f"things are photographs from {SOURCES[about['source']]}; {about['exported']} are in the folder, "
+        f"{about['by_reference']} are kept by address and hash only.",
+        "rai:dataCollectionRawData": "photographs.jsonl lists address, author and licence of every photograph; "
+        "manifest.json holds the seed and the options.",
+        "rai:dataPreprocessingProtocol": [
+            *_RAI["rai:dataPreprocessingProtocol"],
+            f"Photographs passed a quality filter, the removal of repeats, and the relevance channels "
+            f"{', '.join(run) or 'none'}; not run: {', '.join(n for n in about['channels'] if n not in run) or 'none'}."
+            + trusted,
+        ],
+        "rai:dataLimitations": [
+            _RAI["rai:dataLimitations"][0],
+            "Only pictures of single things are photographs; scores are not comparable with those published for "
+            "MEMLENS.",
+        ],
+        "rai:personalSensitiveInformation": [
+            "People and events of the texts are invented. Nobody searched the photographs for people."
+        ],
+        "rai:dataReleaseMaintenancePlan": "The same version, seed, options and photographs give the same data again.",
+    }
+
+
+_ADDRESSES = {
+    "cc0-1.0": LICENCE,
+    "pdm-1.0": "https://creativecommons.org/publicdomain/mark/1.0/",
+    "public domain": "https://creativecommons.org/publicdomain/mark/1.0/",
+    "mit": "https://opensource.org/license/mit",
+    "apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0",
+    **{
+        f"cc-{form}-{version}": f"https://creativecommons.org/licenses/{form}/{version}/"
+        for form in ("by", "by-sa")
+        for version in ("2.0", "2.5", "3.0", "4.0")
+    },
+}
 
 
 def _split(name: str) -> dict[str, Any]:
     return record_set(name, f"One record a question. {_SESSIONS}", ["question_id"], _FIELDS, repeated=_REPEATED)
 
 
-_RAI = {
+_RAI: dict[str, Any] = {
     "rai:dataCollection": "All conversations, questions and pictures are synthetic: written and drawn by a program.",
     "rai:dataCollectionType": ["Others"],
     "rai:dataCollectionRawData": "There are no raw data; manifest.json holds the seed and the options.",

@@ -69,8 +69,8 @@ class LengthFigures:
             "sessions": round(self.sessions / self.questions, 3),
             "fillers": round(self.fillers / self.questions, 3),
             "pictures": {"mean": round(pictures / self.questions, 3), "each": sorted(self.pictures)},
-            "text_per_picture": round(self.text / pictures, 2),
-            "tokens_per_picture": round(self.picture_tokens / pictures, 2),
+            "text_per_picture": round(self.text / pictures, 2) if pictures else None,
+            "tokens_per_picture": round(self.picture_tokens / pictures, 2) if pictures else None,
             "fill": {
                 "least": round(self.least_fill, 5),
                 "mean": round((self.text + self.picture_tokens) / (self.questions * length.budget), 5),
@@ -88,9 +88,23 @@ def write_tables(
     array: bool,
     step: Callable[[], None],
 ) -> dict[str, LengthFigures]:
+    """Write the tables of candidates (`write_records`)."""
+    items = ((body["meta"], {length.name: record(body, length.name) for length in lengths}) for body in bodies)
+    return write_records(folder, items, lengths, array=array, step=step)
+
+
+def write_records(
+    folder: Path,
+    items: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    lengths: Sequence[Length],
+    *,
+    array: bool,
+    step: Callable[[], None],
+) -> dict[str, LengthFigures]:
     """Write dataset_<length>.jsonl (and .json), and meta.jsonl, holding one question at a time.
 
-    Returns the figures of each length. `step` is called after each question.
+    `items` yields the sidecar of a question and its record at each length. `step` is called after each question.
+    Returns the figures of each length.
     """
     figures = {length.name: LengthFigures() for length in lengths}
     lines = {length.name: _open(folder / f"dataset_{length.name}.jsonl") for length in lengths}
@@ -98,14 +112,14 @@ def write_tables(
     meta = _open(folder / "meta.jsonl")
     first = True
     try:
-        for body in bodies:
+        for about, records in items:
             for length in lengths:
-                text = dump(record(body, length.name))
+                text = dump(records[length.name])
                 size = lines[length.name].write(text + "\n")
-                figures[length.name].add(body["meta"]["lengths"][length.name], length, size)
+                figures[length.name].add(about["lengths"][length.name], length, size)
                 if array:
                     arrays[length.name].write(("[\n" if first else ",\n") + text)
-            meta.write(dump(body["meta"]) + "\n")
+            meta.write(dump(about) + "\n")
             first = False
             step()
         for file in arrays.values():

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,7 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from memgauge.errors import InputError, unknown_name
+from memgauge.errors import unknown_name
+from memgauge.histories.building.findings import Findings, JsonPath, read_json
+from memgauge.histories.building.pictures.kinds import KINDS
 
 if TYPE_CHECKING:
     from memgauge.histories.building.text.types import Topic
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 ABILITIES = ("IE", "MSR", "TR", "KU")
 LARGEST_FILE = 64 * 2**20
 _ID = re.compile(r"[a-z0-9_]+")
+_DIGITS = re.compile(r"\d")
+_SIGN = re.compile(r"[^\w '’-]|_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,120 +153,121 @@ def built_in() -> Ontology:
 def load_ontology(path: Path) -> Ontology:
     """Read an ontology of one's own.
 
-    Raises `InputError` naming the file and the field that is missing or wrong, or the phrases that say what only
-    pictures may say.
+    Raises `InputError` naming the file, and line, entry and field of what is missing, wrong, or says what only pictures
+    may say.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path}: an ontology of more than {LARGEST_FILE // 2**20} MiB is refused")
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON text ({error})") from error
-    ontology = parse_ontology(content, str(path))
-    found = lint(ontology)
-    if found:
-        more = f" ... and {len(found) - 10} more" if len(found) > 10 else ""
-        raise InputError(f"{path}: reword these phrases: {'; '.join(found[:10])}{more}")
+    text, content = read_json(path, LARGEST_FILE)
+    ontology, findings = examine(content)
+    findings.refuse(str(path), text)
     return ontology
 
 
 def parse_ontology(content: object, where: str) -> Ontology:
-    """Read the JSON form. Raises `InputError` whose text names the field."""
-    record = _record(content, where, ("tracks",))
-    if record.get("version", 1) != 1:
-        raise InputError(f"{where}.version: this memgauge reads version 1, got {record['version']!r:.40}")
-    ontology = Ontology(
-        tuple(_track(item, at) for item, at in _items(record, "tracks", where)),
-    )
-    for what, ids in (
-        ("track", [track.id for track in ontology.tracks]),
-        ("sub-attribute", [group.id for track in ontology.tracks for group in track.sub_attributes]),
-        ("topic", [topic.id for track in ontology.tracks for group in track.sub_attributes for topic in group.topics]),
-    ):
-        twice = [name for name, count in Counter(ids).items() if count > 1]
-        if twice:
-            raise InputError(f"{where}: the {what} id {twice[0]!r} occurs more than once")
+    """Read the JSON form. Raises `InputError` whose text names the entries and fields that are wrong."""
+    ontology, findings = examine(content)
+    findings.refuse(where)
     return ontology
 
 
-def _track(content: object, where: str) -> Track:
-    record = _record(content, where, ("id", "weight", "sub_attributes"))
-    weight = record["weight"]
+def examine(content: object) -> tuple[Ontology, Findings]:
+    """Read the JSON form, and return it with everything that is wrong with it; use it only if there are no problems."""
+    found = Findings()
+    record = found.record(content, (), ("tracks",))
+    if record.get("version", 1) != 1:
+        found.add(("version",), f"this memgauge reads version 1, got {record['version']!r:.40}")
+    ontology = Ontology(tuple(_track(item, at, found) for item, at in found.items(record, "tracks", ())))
+    groups = [(group, ("tracks", i, "sub_attributes", j)) for i, track in enumerate(ontology.tracks)
+              for j, group in enumerate(track.sub_attributes)]  # fmt: skip
+    topics = [(topic, (*at, "topics", k)) for group, at in groups for k, topic in enumerate(group.topics)]
+    found.unique("track id", ((track.id, ("tracks", i, "id")) for i, track in enumerate(ontology.tracks)))
+    found.unique("sub-attribute id", ((group.id, (*at, "id")) for group, at in groups))
+    found.unique("topic id", ((topic.id, (*at, "id")) for topic, at in topics))
+    return ontology, found
+
+
+def _track(content: object, path: JsonPath, found: Findings) -> Track:
+    record = found.record(content, path, ("id", "weight", "sub_attributes"))
+    weight = record.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
-        raise InputError(f"{where}.weight: expected a positive number, got {weight!r:.40}")
-    return Track(
-        _id(record, where),
-        float(weight),
-        tuple(_group(item, at) for item, at in _items(record, "sub_attributes", where)),
-    )
+        found.add((*path, "weight"), f"expected a positive number, got {weight!r:.40}")
+        weight = 1
+    groups = found.items(record, "sub_attributes", path)
+    return Track(_id(record, path, found), float(weight), tuple(_group(item, at, found) for item, at in groups))
 
 
-def _group(content: object, where: str) -> SubAttribute:
-    record = _record(content, where, ("id", "title", "topics"))
-    return SubAttribute(
-        _id(record, where),
-        _text(record["title"], f"{where}.title"),
-        tuple(_topic(item, at) for item, at in _items(record, "topics", where)),
-    )
+def _group(content: object, path: JsonPath, found: Findings) -> SubAttribute:
+    record = found.record(content, path, ("id", "title", "topics"))
+    name, title = _id(record, path, found), found.text(record, "title", path)
+    return SubAttribute(name, title, tuple(_topic(item, at, found) for item, at in found.items(record, "topics", path)))
 
 
-def _topic(content: object, where: str) -> OntologyTopic:
-    record = _record(content, where, ("id", "title", "say", "alt", "subtopics"))
-    abilities = tuple(_text(item, at) for item, at in _items({"abilities": ABILITIES, **record}, "abilities", where))
-    for ability in abilities:
-        if ability not in ABILITIES:
-            raise InputError(f"{where}.abilities: {unknown_name('ability', ability, ABILITIES)}")
-    kinds = record.get("image_kinds", [])
+def _topic(content: object, path: JsonPath, found: Findings) -> OntologyTopic:
+    record = found.record(content, path, ("id", "title", "say", "alt", "subtopics"))
+    name = _id(record, path, found)
+
+    def phrase(value: str, at: JsonPath, *, subtopic: bool = False) -> str:
+        for problem in phrase_problems(value, subtopic=subtopic) if value else ():
+            found.add(at, f"{value!r} of the topic {name!r}: {problem}")
+        return value
+
+    say, alt = (phrase(found.text(record, field, path), (*path, field)) for field in ("say", "alt"))
+    if say and say.casefold() == alt.casefold():
+        found.add((*path, "alt"), f"the topic {name!r} has {say!r} twice; `say` and `alt` name it in different words")
+    entries = [(found.phrase(item, at), at) for item, at in found.items(record, "subtopics", path)]
+    found.unique(f"subtopic of {name!r}", ((text.casefold(), at) for text, at in entries))
+    abilities = [
+        (found.phrase(item, at), at) for item, at in found.items({"abilities": ABILITIES, **record}, "abilities", path)
+    ]
+    for ability, at in abilities:
+        if ability and ability not in ABILITIES:
+            found.add(at, str(unknown_name("ability", ability, ABILITIES)))
+    kinds = [
+        (found.phrase(item, at), at)
+        for item, at in found.items({"image_kinds": (), **record}, "image_kinds", path, empty=True)
+    ]
+    for kind, at in kinds:
+        if kind and kind not in KINDS:
+            found.add(at, str(unknown_name("kind of picture", kind, KINDS)))
     return OntologyTopic(
-        id=_id(record, where),
-        title=_text(record["title"], f"{where}.title"),
-        say=_text(record["say"], f"{where}.say"),
-        alt=_text(record["alt"], f"{where}.alt"),
-        subtopics=tuple(_text(item, at) for item, at in _items(record, "subtopics", where)),
-        abilities=abilities,
-        image_kinds=tuple(_text(item, at) for item, at in _items(record, "image_kinds", where)) if kinds else (),
+        name,
+        found.text(record, "title", path),
+        say,
+        alt,
+        tuple(phrase(text, at, subtopic=True) for text, at in entries),
+        tuple(ability for ability, _ in abilities),
+        tuple(kind for kind, _ in kinds),
     )
 
 
-def _record(content: object, where: str, needed: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(content, Mapping):
-        raise InputError(f"{where}: expected an object with {', '.join(needed)}, got {content!r:.60}")
-    missing = [field for field in needed if field not in content]
-    if missing:
-        raise InputError(f"{where}: the field {missing[0]!r} is missing")
-    return content
+def _id(record: Mapping[str, Any], path: JsonPath, found: Findings) -> str:
+    value = record.get("id", "")
+    if "id" in record and not (isinstance(value, str) and _ID.fullmatch(value)):
+        found.add((*path, "id"), f"expected lower-case letters, digits and underscores, got {value!r:.60}")
+        return ""
+    return str(value)
 
 
-def _items(record: Mapping[str, Any], field: str, where: str) -> list[tuple[object, str]]:
-    items = record[field]
-    if not isinstance(items, list | tuple) or not items:
-        raise InputError(f"{where}.{field}: expected a list with at least one entry, got {items!r:.60}")
-    return [(item, f"{where}.{field}[{index}]") for index, item in enumerate(items)]
+def phrase_problems(phrase: str, *, subtopic: bool = False) -> list[str]:
+    """Return why a phrase cannot stand in a sentence: what it says that only pictures, questions or answers may say
+    (digits, names, colours, image words), and how it is written.
 
+    >>> phrase_problems("the shelf of 9 jars")
+    ["digit: '9'; reword it"]
+    >>> phrase_problems("a shelf", subtopic=True)
+    ["begins with an article, which the writers add; leave 'a' out"]
+    """
+    from memgauge.histories.building.text.lint import problems
 
-def _id(record: Mapping[str, Any], where: str) -> str:
-    value = record["id"]
-    if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise InputError(f"{where}.id: expected lower-case letters, digits and underscores, got {value!r:.60}")
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > 120 or value != value.strip():
-        raise InputError(f"{where}: expected a phrase of 1 to 120 characters, got {value!r:.60}")
-    return value
+    said = []
+    signs = "".join(dict.fromkeys(_SIGN.findall(_DIGITS.sub("", phrase))))
+    if signs:
+        said.append(f"holds {signs!r}; use letters, blanks, hyphens and apostrophes")
+    first = phrase.split(" ", 1)[0]
+    if subtopic and first.lower() in ("a", "an", "the"):
+        said.append(f"begins with an article, which the writers add; leave {first!r} out")
+    return said + [f"{problem}; reword it" for problem in problems(phrase)]
 
 
 def lint(ontology: Ontology) -> list[str]:
-    """Return what phrases say that only pictures, questions or answers may say: digits, names, colours, image words."""
-    from memgauge.histories.building.text.lint import problems
-
-    found = []
-    for track in ontology.tracks:
-        for group in track.sub_attributes:
-            for topic in group.topics:
-                for phrase in (topic.say, topic.alt, *topic.subtopics):
-                    found += [f"{topic.id}: {phrase!r} ({problem})" for problem in problems(phrase)]
-    return found
+    """Return what is wrong with the phrases of an ontology, each with its topic."""
+    return [str(finding) for finding in examine(ontology.to_json())[1].problems]

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memgauge.histories.building.ontology import Ontology, OntologyTopic, SubAttribute
+from memgauge.histories.building.ontology import Ontology, OntologyTopic, SubAttribute, phrase_problems
 from memgauge.histories.building.text.chat import Chat, ChatFailedError
 from memgauge.histories.building.text.json_replies import BadReplyError, ask_json
-from memgauge.histories.building.text.lint import problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ def expand(
         groups = []
         for group in track.sub_attributes:
             grown = list(group.topics)
-            for _ in range(rounds):
+            for again in range(rounds):
                 if len(grown) >= topics:
                     break
-                grown += _new_topics(group, grown, topics - len(grown), chat, rejected)
+                grown += _new_topics(group, grown, topics - len(grown), chat, rejected, again)
             full = tuple(_fill(topic, group, subtopics, rounds, chat, rejected) for topic in grown)
             groups.append(replace(group, topics=full))
         tracks.append(replace(track, sub_attributes=tuple(groups)))
@@ -74,23 +73,27 @@ def _new_topics(
     count: int,
     chat: Chat,
     rejected: Counter[str],
+    again: int,
 ) -> list[OntologyTopic]:
     prompt = _TOPICS.format(count=count, title=group.title, known=", ".join(topic.title for topic in known))
     seen = {normalised(topic.title) for topic in known}
     taken = {topic.id for topic in known}
     found: list[OntologyTopic] = []
-    for item in _asked(chat, prompt, "topics", rejected):
+    for item in _asked(chat, prompt, again, "topics", rejected):
         fields = [item.get(name) for name in ("title", "say", "alt")] if isinstance(item, dict) else []
         if len(fields) < 3 or not all(_usable(field, rejected) for field in fields) or len(found) >= count:
             continue
         title, say, alt = map(str, fields)
+        if say.casefold() == alt.casefold():
+            rejected["lint"] += 1
+            continue
         if normalised(title) in seen:
             rejected["duplicate"] += 1
             continue
         seen.add(normalised(title))
-        name = f"{group.id}_{re.sub(r'[^a-z0-9]+', '_', title.lower()).strip('_')}"
-        if name in taken:
-            continue
+        name = f"{group.id}_{re.sub(r'[^a-z0-9]+', '_', title.lower()).strip('_')}".strip("_")
+        while name in taken:  # "apple-pie" and "apple pie", or a script without these letters
+            name += "_x"
         taken.add(name)
         found.append(OntologyTopic(name, title, say, alt, (), image_kinds=known[0].image_kinds if known else ()))
     return found
@@ -105,15 +108,15 @@ def _fill(
     rejected: Counter[str],
 ) -> OntologyTopic:
     known = list(topic.subtopics)
-    for _ in range(rounds):
+    for again in range(rounds):
         if len(known) >= size:
             break
         prompt = _SUBTOPICS.format(
             count=size - len(known), title=topic.title, group=group.title, known=", ".join(known) or "none"
         )
         seen = {normalised(phrase) for phrase in known}
-        for item in _asked(chat, prompt, "subtopics", rejected):
-            if not _usable(item, rejected) or len(known) >= size:
+        for item in _asked(chat, prompt, again, "subtopics", rejected):
+            if not _usable(item, rejected, subtopic=True) or len(known) >= size:
                 continue
             if normalised(str(item)) in seen:
                 rejected["duplicate"] += 1
@@ -121,10 +124,13 @@ def _fill(
             seen.add(normalised(str(item)))
             known.append(str(item))
     # A topic for which no subtopic was found is its own subtopic, so that it can be drawn.
-    return replace(topic, subtopics=tuple(known) or (topic.title,))
+    return replace(topic, subtopics=tuple(known) or (re.sub(r"^(?:an?|the) ", "", topic.title, flags=re.IGNORECASE),))
 
 
-def _asked(chat: Chat, prompt: str, field: str, rejected: Counter[str]) -> list[Any]:
+def _asked(chat: Chat, prompt: str, again: int, field: str, rejected: Counter[str]) -> list[Any]:
+    if again:
+        # Another text, since a cache or a seed would give the same reply to the same one.
+        prompt += f" This is request {again + 1} for this list: give others than before."
     try:
         return list(ask_json(chat, [{"role": "user", "content": prompt}], {field: list})[field])
     except BadReplyError:
@@ -134,11 +140,11 @@ def _asked(chat: Chat, prompt: str, field: str, rejected: Counter[str]) -> list[
     return []
 
 
-def _usable(phrase: object, rejected: Counter[str]) -> bool:
+def _usable(phrase: object, rejected: Counter[str], *, subtopic: bool = False) -> bool:
     if not isinstance(phrase, str) or not 2 <= len(phrase.strip()) <= 80 or phrase != phrase.strip():
         rejected["no phrase"] += 1
         return False
-    if problems(phrase):
+    if phrase_problems(phrase, subtopic=subtopic):
         rejected["lint"] += 1
         return False
     return True
@@ -150,7 +156,9 @@ def normalised(title: str) -> str:
     >>> normalised("The Supermarket Shelves") == normalised("supermarket shelf")
     True
     """
-    words = [word for word in re.findall(r"[a-z]+", title.lower().replace("'s", "")) if word not in ("the", "a", "an")]
+    words = [
+        word for word in re.findall(r"[^\W\d_]+", title.lower().replace("'s", "")) if word not in ("the", "a", "an")
+    ]
     return " ".join(re.sub(r"(?:ves|fe?s?)$", "v", word) if len(word) > 4 else word for word in map(_singular, words))
 
 

@@ -9,31 +9,36 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError
 from memgauge.files import write_whole
 from memgauge.histories.building.config import FORMAT, BuildConfig, differences
+from memgauge.histories.building.photographs import Ledger, ledger
+from memgauge.histories.building.pictures.album import Album, gather, gathered, read_album
 from memgauge.histories.building.publish import publish
 from memgauge.histories.building.question import Maker, Place
 from memgauge.histories.building.review import Reviews
+from memgauge.histories.building.room import check_room, check_writable, nearest
 from memgauge.histories.building.selection import Selection, select
 from memgauge.histories.building.store import sweep
-from memgauge.histories.building.units import Header, read_header, unit_path
-from memgauge.histories.building.writers import writer_factory
+from memgauge.histories.building.units import Header, drop_unanswered, read_header, unit_path
+from memgauge.histories.building.writers import check_writer, writer_factory
 from memgauge.progress import Progress
 
 WORK = ".build"
 _BYTES_A_TOKEN = 2.4
 _BYTES_A_PICTURE = 40_000
+_LESS = "make room, choose a folder on another disk, or ask for fewer questions or lengths"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class Outcome:
     manifest: dict[str, Any] | None
     selection: Selection | None
     """None when the folder was finished before."""
+    album: Album | None = None
+    """What became of the candidates for photographs, where the build uses any."""
 
 
 def build(
@@ -67,21 +74,40 @@ def build(
     was ended from outside.
     """
     out = out.expanduser().absolute()
+    check_writer(config.writer)
     finished = _begin(out, config, array)
     if finished is not None:
         return Outcome("built", finished, None)
     with locked(out):
         sweep(out)
+        drop_unanswered(out / WORK / "units")
         _check_disk(out, config, array)
+        album = _gather(out, config)
         reviews = Reviews.read(out / WORK)
-        selection = _select(out, config, reviews, jobs or len(os.sched_getaffinity(0)))
-        if selection.short and not allow_short:
-            return Outcome("short", None, selection)
+        selection = _select(out, config, reviews, jobs or len(os.sched_getaffinity(0)), album)
+        if (selection.short and not allow_short) or not selection.accepted:
+            return Outcome("short", None, selection, album)
         if config.review and reviews.waiting(header for _, header in selection.accepted):
-            return Outcome("review", None, selection)
-        manifest = publish(out, out / WORK, config, selection, reviews, array=array)
+            return Outcome("review", None, selection, album)
+        manifest = publish(out, out / WORK, config, selection, reviews, array=array, album=album)
     shutil.rmtree(out / WORK)
-    return Outcome("built", manifest, selection)
+    return Outcome("built", manifest, selection, album)
+
+
+def _gather(out: Path, config: BuildConfig) -> Album | None:
+    """Gather the photographs, unless that is done. A source or model that cannot be used leaves no folder behind."""
+    if config.images is None:
+        return None
+    if not gathered(out / WORK):
+        try:
+            gather(out / "images", out / WORK, config.images.gathering())
+        except InputError:
+            if not any((out / WORK).glob("photographs/*.json")):
+                shutil.rmtree(out / WORK)
+                if not any(out.iterdir()):
+                    out.rmdir()
+            raise
+    return read_album(out / WORK)
 
 
 def read_config(out: Path) -> dict[str, Any]:
@@ -96,23 +122,34 @@ def read_config(out: Path) -> dict[str, Any]:
 
 
 def _begin(out: Path, config: BuildConfig, array: bool) -> dict[str, Any] | None:
-    """Check what the folder holds; returns the manifest when the build is finished."""
+    """Check what the folder holds and whether it can be filled; returns the manifest when the build is finished.
+
+    Nothing is written where the build cannot begin.
+    """
     asked = {**config.to_dict(), "array": array}
     manifest_file, config_file = out / "manifest.json", out / WORK / "config.json"
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file is in the way; choose another folder")
+    if not os.access(nearest(out), os.X_OK) or not nearest(out).is_dir():
+        check_writable(out)
     if manifest_file.exists():
         manifest = _read_manifest(manifest_file)
         _refuse_other(out, manifest.get("config", {}), asked)
         shutil.rmtree(out / WORK, ignore_errors=True)
         return manifest
+    check_writable(out)
     if config_file.exists():
         _refuse_other(out, read_config(out), asked)
         return None
-    if out.exists() and any(path.name != WORK for path in out.iterdir()):
-        raise InputError(f"{out}: exists and holds other files; choose another folder")
-    (out / WORK / "units").mkdir(parents=True, exist_ok=True)
-    write_whole(config_file, json.dumps(asked, indent=2) + "\n")
+    there = [path.name for path in (out, out / WORK) if path.is_dir() for path in path.iterdir()]
+    strange = sorted(name for name in there if name not in (WORK, "units", "lock"))
+    if strange:
+        named = ", ".join(strange[:3]) + (" ..." if len(strange) > 3 else "")
+        raise InputError(f"{out}: exists and holds other files ({named}); choose another folder")
+    check_room(out, estimated_bytes(config, array), _LESS)
+    try:
+        (out / WORK / "units").mkdir(parents=True, exist_ok=True)
+        write_whole(config_file, json.dumps(asked, indent=2) + "\n")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror or error}); choose another folder") from error
     return None
 
 
@@ -161,15 +198,13 @@ def estimated_bytes(config: BuildConfig, array: bool = False) -> int:
 def _check_disk(out: Path, config: BuildConfig, array: bool) -> None:
     done = sum(1 for _ in (out / WORK / "units").iterdir())
     left = max(config.questions - done, 0) / config.questions
-    need, free = int(estimated_bytes(config, array) * max(left, 0.4)), shutil.disk_usage(out).free
-    if need > free:
-        raise InputError(
-            f"{out}: the build needs about {need / 1e9:.1f} GB and the disk has {free / 1e9:.1f} GB free; make room, "
-            "or ask for fewer questions or lengths"
-        )
+    check_room(out, int(estimated_bytes(config, array) * max(left, 0.4)), _LESS)
 
 
-def _select(out: Path, config: BuildConfig, reviews: Reviews, jobs: int) -> Selection:
+def _select(out: Path, config: BuildConfig, reviews: Reviews, jobs: int, album: Album | None) -> Selection:
+    given: Ledger | None = None
+    if album is not None and config.images is not None:
+        given = ledger(album, config.seed, config.images.reuse)
     lines = config.quota()
     units = out / WORK / "units"
 
@@ -193,6 +228,7 @@ def _select(out: Path, config: BuildConfig, reviews: Reviews, jobs: int) -> Sele
             reviewed=reviews.rejected,
             revisions=reviews.revisions,
             question_id=question_id,
+            ledger=given,
         )
 
 
@@ -217,6 +253,10 @@ def _workers(config: BuildConfig, out: Path, jobs: int) -> Iterator[Any]:
 
     try:
         yield make_all
+    except KeyboardInterrupt:
+        for worker in active_children():
+            worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -226,6 +266,7 @@ _maker: Maker | None = None
 
 def _start_worker(config: BuildConfig, out: Path) -> None:
     global _maker
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches all processes; only the first one speaks
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _maker = Maker(config, out, writer_factory(config.writer, out / WORK))
 

@@ -27,18 +27,30 @@ from memgauge.histories.building.export import (
     write_tables,
 )
 from memgauge.histories.building.model import TYPES
+from memgauge.histories.building.photographs import LIST, listing, placed, summary, used
+from memgauge.histories.building.pictures.album import Album
 from memgauge.histories.building.profiles import PAPER_COUNTS
 from memgauge.histories.building.question import recipe_of
 from memgauge.histories.building.review import ROUNDS, Reviews
 from memgauge.histories.building.selection import Selection
 from memgauge.histories.building.units import Body, read_body, unit_path
+from memgauge.histories.building.writers import writer_checks
 from memgauge.progress import Progress
 
 
 def publish(
-    out: Path, work: Path, config: BuildConfig, selection: Selection, reviews: Reviews, *, array: bool
+    out: Path,
+    work: Path,
+    config: BuildConfig,
+    selection: Selection,
+    reviews: Reviews,
+    *,
+    array: bool,
+    album: Album | None = None,
 ) -> dict[str, Any]:
     """Write every file of the finished folder into `out`; returns the manifest.
+
+    `album` are the photographs that were gathered, where the build uses any.
 
     Files are written under `work` and moved when they are whole; a killed export is done again from the start.
     """
@@ -58,17 +70,26 @@ def publish(
     subset_file = "agent_subset_195.json" if len(kinds) == sum(PAPER_COUNTS.values()) else "agent_subset.json"
     write_whole(beside / subset_file, dump({"n_questions": len(chosen), "question_ids": chosen}) + "\n")
     wanted = {file for _, header in selection.accepted for file in (*header.evidence_files, *header.other_files)}
-    count, size = prune_pictures(out / "images", wanted)
+    given = [selection.ledger.given[h.question_id] for _, h in selection.accepted] if selection.ledger else []
+    shown = used(given)
+    kept_out = {photograph.file for photograph in shown if photograph.by_reference}
+    wanted |= {photograph.file for photograph in shown}
+    count, size = prune_pictures(out / "images", wanted - kept_out)
     manifest = _manifest(config, selection, reviews, kinds, figures)
     manifest["config"]["array"] = array
     manifest["subset"] = {"file": subset_file, "questions": len(chosen)}
     manifest["pictures"] = {"files": count, "bytes": size, "names_sha256": names_hash(wanted)}
+    if album is not None:
+        write_whole(beside / LIST, listing(shown))
+        manifest["photographs"] = summary(album, manifest["config"]["images"], shown, given)
+    about = manifest.get("photographs")
     splits = sorted(path.name for path in beside.glob("dataset_*"))
     files = describe_files(beside, splits)
+    writer = manifest["config"]["writer"]
     documents = {
-        "LICENSES.md": licences(manifest["config"]["fillers"]),
+        "LICENSES.md": licences(manifest["config"]["fillers"], about, writer=writer),
         "DATASET_CARD.md": card(manifest),
-        "croissant.json": _pretty(croissant(manifest["version"], files, config.lengths)),
+        "croissant.json": _pretty(croissant(manifest["version"], files, config.lengths, about, writer=writer)),
     }
     for name, text in documents.items():
         write_whole(beside / name, text)
@@ -84,6 +105,8 @@ def _bodies(units: Path, selection: Selection, reviews: Reviews, kinds: list[tup
     """Yield the candidates by question id, one in memory at a time, and note (id, type, subtype) of each."""
     for place, header in selection.accepted:
         body = dict(read_body(unit_path(units, header.question_id, place.revision)))
+        if selection.ledger is not None:
+            body = placed(body, selection.ledger.given[header.question_id])
         state = reviews.states.get(header.question_id)
         if state is not None and state.question:
             body["question"] = state.question
@@ -106,6 +129,7 @@ def _manifest(
     for (what, name), count in sorted(selection.attempts.items()):
         writer.setdefault(what, {})[name] = count
     recipe = recipe_of(config)
+    checks = writer_checks(config.to_dict()["writer"])
     kappa, pairs = reviews.kappa()
     return {
         "format": FORMAT,
@@ -124,6 +148,7 @@ def _manifest(
         "decoy_mix": {name: round(share, 6) for name, share in recipe.mix.items()},
         "funnel": {"stages": selection.funnel(), "reasons": dict(sorted(selection.rejected.items()))},
         "attempts": writer,
+        **({"text_checks": checks} if checks is not None else {}),
         "review": {"rounds": len(ROUNDS) if config.review else 0, "kappa": kappa, "pairs": pairs},
         "package_data_sha256": package_data_hash(),
     }

@@ -26,15 +26,18 @@ from memgauge.histories.building.haystack import (
     single_fact_mix,
 )
 from memgauge.histories.building.model import Blueprint, Session, Turn
-from memgauge.histories.building.pictures import draw
+from memgauge.histories.building.photographs import SHOWN_BY, Ledger, Wanted, ledger, mark
+from memgauge.histories.building.pictures import caption, draw
+from memgauge.histories.building.pictures.album import read_album
 from memgauge.histories.building.profiles import PAPER_COUNTS
 from memgauge.histories.building.seeds import question_id, rng, session_id
 from memgauge.histories.building.solver import Placed
 from memgauge.histories.building.store import put_picture
-from memgauge.histories.building.text import AttemptLog, SessionRejectedError, Writer
+from memgauge.histories.building.text import AttemptLog, QuestionRejectedError, SessionRejectedError, Writer
+from memgauge.histories.building.text.chat import NoReplyError
 from memgauge.histories.building.timeline import timeline
 from memgauge.histories.building.topics import draw_topics
-from memgauge.histories.building.units import Header, rejected_header, write_unit
+from memgauge.histories.building.units import ENDPOINT, Header, rejected_header, write_unit
 from memgauge.histories.building.writing import body_of
 
 _SHORT_SESSION = 700
@@ -97,6 +100,8 @@ class Written:
     needed: frozenset[str]
     """Ids of the facts that the answer needs."""
     log: AttemptLog
+    photographs: tuple[Wanted, ...]
+    """Pictures that shall be photographs; their files in `pictures` are marks."""
 
 
 ImageSpecKey = tuple[str, int]
@@ -115,6 +120,9 @@ class Maker:
         self.counter: TokenCounter = token_counter(config.accounting.counter)
         self.recipe = recipe_of(config)
         self.slots = _slots(self.lengths[-1], config)
+        self.ledger: Ledger | None = None
+        if config.images is not None:
+            self.ledger = ledger(read_album(folder / ".build"), config.seed, config.images.reuse)
 
     def make(self, place: Place) -> Header:
         """Make a candidate and write its file; a rejected one is written too, with its reason."""
@@ -122,15 +130,19 @@ class Maker:
         qid = place.question_id(self.config.seed)
         try:
             written = self.write(place, log)
-        except (Rejected, InfeasibleError, SessionRejectedError) as error:
-            stage = {InfeasibleError: "assembly", SessionRejectedError: "text"}.get(type(error), "question")
-            reason = f"{stage}: {error.reason}"
-            header = rejected_header((qid, place.line.name, place.index, place.revision), reason, log.as_dict())
+        except (Rejected, InfeasibleError, SessionRejectedError, QuestionRejectedError, NoReplyError) as error:
+            reason = _reason(error)
+            said = str(error) if isinstance(error, NoReplyError) else ""
+            header = rejected_header((qid, place.line.name, place.index, place.revision), reason, log.as_dict(), said)
             write_unit(self.units, header, None)
             return header
         body = body_of(self.config, written)
-        needed = tuple(dict.fromkeys(p.file for (fact, _), p in written.pictures.items() if fact in written.needed))
-        others = dict.fromkeys(p.file for (fact, _), p in written.pictures.items() if fact not in written.needed)
+        if written.blueprint.question != written.original.question:
+            body["meta"]["draft"] = written.original.question
+        marks = {wanted.mark for wanted in written.photographs}
+        files = {key: p.file for key, p in written.pictures.items() if p.file not in marks}
+        needed = tuple(dict.fromkeys(file for (fact, _), file in files.items() if fact in written.needed))
+        others = dict.fromkeys(file for (fact, _), file in files.items() if fact not in written.needed)
         header = Header(
             question_id=qid,
             line=place.line.name,
@@ -142,6 +154,7 @@ class Maker:
             evidence_files=needed,
             other_files=tuple(others),
             attempts=log.as_dict(),
+            photographs=written.photographs,
         )
         write_unit(self.units, header, body)
         return header
@@ -149,7 +162,8 @@ class Maker:
     def write(self, place: Place, log: AttemptLog) -> Written:
         """Make a candidate.
 
-        Raises `Rejected`, `InfeasibleError` or `SessionRejectedError` for one that cannot be used.
+        Raises `Rejected`, `InfeasibleError`, `SessionRejectedError` or `QuestionRejectedError` for one that cannot be
+        used, and `NoReplyError` when a model that writes does not answer.
         """
         seed, qid = self.config.seed, place.question_id(self.config.seed)
         plan = place.plan(seed)
@@ -170,6 +184,10 @@ class Maker:
         reason = checks.problem(asked, placed)
         if reason:
             raise Rejected(reason)
+        photographs = self._photographs(haystack, asked, chosen[self.lengths[-1].name])
+        swapped = checks.swapped(plan, original, dates=own, cast=cast)
+        # A refusal is worded and screened as the item that it was, so that nothing tells the two apart.
+        asked = replace(asked, question=self._worded(place, original, swapped is not None, log))
         sessions = {
             slot: self.session(place, dates, slot, haystack.carriers[slot], log)
             for slot in chosen[self.lengths[-1].name]
@@ -182,7 +200,7 @@ class Maker:
             plan=plan,
             blueprint=asked,
             original=original,
-            counterfactual=checks.swapped(plan, original, dates=own, cast=cast),
+            counterfactual=swapped,
             question_date=question_date,
             haystack=haystack,
             sessions=tuple(sorted([*sessions.values(), *fillers], key=lambda session: session.slot)),
@@ -190,6 +208,16 @@ class Maker:
             members=members,
             needed=frozenset(fact.id for fact in asked.facts if fact.role == "evidence"),
             log=log,
+            photographs=photographs,
+        )
+
+    def _worded(self, place: Place, original: Blueprint, swap_passed: bool, log: AttemptLog) -> str:
+        """Return the question as the writer words it."""
+        return self.make_writer(log).question(
+            original,
+            rng(self.config.seed, *_path(place, self.config.seed, "question")),
+            captions=[caption(spec, self.config.captions == "rich") for fact in original.facts for spec in fact.images],
+            swap_passed=swap_passed,
         )
 
     def session(
@@ -197,7 +225,7 @@ class Maker:
     ) -> Session:
         """Write the session of a slot; without carriers a filler."""
         seed, qid = self.config.seed, place.question_id(self.config.seed)
-        path = (qid, "session", slot, *((f"revision {place.revision}",) if place.revision else ()))
+        path = _path(place, seed, "session", slot)
         turns: tuple[Turn, ...] = self.make_writer(log).session(
             draw_topics(rng(seed, *path, "topic"), self.config.ontology),
             carriers.facts if carriers else (),
@@ -208,11 +236,32 @@ class Maker:
         )
         return Session(session_id(seed, qid, slot), slot, dates[slot], turns, "picture" if carriers else "filler")
 
+    def _photographs(self, haystack: Haystack, asked: Blueprint, slots: Sequence[int]) -> tuple[Wanted, ...]:
+        """Return the pictures that shall be photographs; raises `TooFewPhotographs` if there are not that many."""
+        if self.ledger is None:
+            return ()
+        own = {fact.id for fact in asked.facts}
+        wanted = tuple(
+            Wanted(mark(fact.id, number), spec.truth["entity"], fact.id in own)
+            for slot in sorted(slots)
+            for fact in haystack.carriers[slot].facts
+            for number, spec in enumerate(fact.images)
+            if spec.kind in SHOWN_BY
+        )
+        lacking = self.ledger.lacks(wanted)
+        if lacking:
+            raise TooFewPhotographs(f"too few photographs of {lacking}")
+        return wanted
+
     def _draw(self, haystack: Haystack, sessions: Mapping[int, Session]) -> dict[ImageSpecKey, Picture]:
         pictures = {}
         for slot in sorted(sessions):
             for fact in haystack.carriers[slot].facts:
                 for number, spec in enumerate(fact.images):
+                    if self.ledger is not None and spec.kind in SHOWN_BY:
+                        # Which one is decided when the candidates are selected; its price is fixed.
+                        pictures[fact.id, number] = Picture(mark(fact.id, number), 0, 0)
+                        continue
                     drawn = draw(spec)
                     file = put_picture(self.images, drawn.data, drawn.extension)
                     pictures[fact.id, number] = Picture(file, drawn.width, drawn.height)
@@ -284,6 +333,23 @@ class Rejected(Exception):  # noqa: N818 - it is an outcome of a candidate, not 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class TooFewPhotographs(Rejected):
+    """The source has too few photographs of a name, whatever other questions take."""
+
+
+def _reason(error: Exception) -> str:
+    """Return the stage at which a candidate failed, and why."""
+    if isinstance(error, NoReplyError):
+        return f"{ENDPOINT}: {error.kind}"
+    stages = {InfeasibleError: "assembly", SessionRejectedError: "text", TooFewPhotographs: "images"}
+    return f"{stages.get(type(error), 'question')}: {getattr(error, 'reason', '')}"
+
+
+def _path(place: Place, seed: int, *parts: int | str) -> tuple[int | str, ...]:
+    """Return the random path of a part of a candidate; one that was sent back to the writer has another."""
+    return (place.question_id(seed), *parts, *((f"revision {place.revision}",) if place.revision else ()))
 
 
 def _names(blueprint: Blueprint) -> tuple[str, ...]:

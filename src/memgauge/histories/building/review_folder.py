@@ -10,6 +10,8 @@ from pathlib import Path
 from memgauge.errors import InputError
 from memgauge.files import write_whole
 from memgauge.histories.building.config import config_from
+from memgauge.histories.building.photographs import ledger, placed
+from memgauge.histories.building.pictures.album import read_album
 from memgauge.histories.building.pipeline import WORK, locked, read_config
 from memgauge.histories.building.question import Place
 from memgauge.histories.building.review import ROUNDS, Reviews
@@ -90,7 +92,8 @@ def review_status(folder: Path) -> dict[str, int | float | None]:
 
 def _state(folder: Path) -> tuple[Reviews, Selection]:
     """Return the decisions, and the selection as far as its candidates have been built."""
-    config = config_from(read_config(folder))
+    fields = read_config(folder)
+    config = config_from(fields)
     if not config.review:
         raise InputError(f"{folder}: was begun without --review")
     reviews = Reviews.read(folder / WORK)
@@ -104,12 +107,16 @@ def _state(folder: Path) -> tuple[Reviews, Selection]:
             headers.append(read_header(path) if path.exists() else rejected_header(named, "missing: not built yet"))
         return headers
 
+    given = None
+    if "images" in fields:
+        given = ledger(read_album(folder / WORK), config.seed, fields["images"]["reuse"])
     selection = select(
         config.quota(),
         existing,
         reviewed=reviews.rejected,
         revisions=reviews.revisions,
         question_id=lambda place: place.question_id(config.seed),
+        ledger=given,
     )
     return reviews, selection
 
@@ -121,6 +128,8 @@ def _items(folder: Path, selection: Selection, reviews: Reviews) -> dict[str, It
     for place, header in selection.accepted:
         if header.question_id in rounds:
             body = read_body(unit_path(folder / WORK / "units", header.question_id, place.revision))
+            if selection.ledger is not None:
+                body = placed(body, selection.ledger.given[header.question_id])
             wording = reviews.states[header.question_id].question
             items[header.question_id] = item_of(body, rounds[header.question_id], wording)
     return items

@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from memgauge.histories.building.review import DECISIONS, REASONS
 from memgauge.histories.building.review_items import Item
-
-_THUMBNAIL = 320
+from memgauge.histories.preview import thumbnail
 
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1b1b;background:#fff}
@@ -92,11 +90,4 @@ def _article(number: int, item: Item, images: Path) -> str:
 
 def _thumbnail(path: Path) -> str:
     """Return a picture as a data URI, at most 320 pixels wide and high."""
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        small = picture.convert("RGB")
-        small.thumbnail((_THUMBNAIL, _THUMBNAIL))
-        out = io.BytesIO()
-        small.save(out, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
+    return "data:image/jpeg;base64," + base64.b64encode(thumbnail(path.read_bytes())).decode()

@@ -16,9 +16,13 @@ from typing import Any
 import zstandard
 
 from memgauge.errors import InputError
+from memgauge.histories.building.photographs import Wanted
 from memgauge.histories.building.store import put
 
 Body = Mapping[str, Any]
+ENDPOINT = "endpoint"
+"""The stage at which candidates fail whose writer got no answer. That says nothing about them, so that the next run
+of the command makes them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,16 @@ class Header:
     """All its other pictures."""
     attempts: Mapping[str, Mapping[str, int]]
     """Attempts of the writer (`AttemptLog.as_dict`)."""
+    photographs: tuple[Wanted, ...] = ()
+    """Its pictures that shall be photographs; they are in no list of files."""
+    said: str = ""
+    """What the endpoint of a writer said that did not answer; it stands in no exported file."""
 
     def to_json(self) -> str:
         """Return one line."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}, ensure_ascii=False)
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields["photographs"] = [[w.mark, w.name, w.own] for w in self.photographs]
+        return json.dumps(fields, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> Header:
@@ -52,14 +62,18 @@ class Header:
         fields = json.loads(line)
         for name in ("names", "evidence_files", "other_files"):
             fields[name] = tuple(fields[name])
+        fields["photographs"] = tuple(Wanted(*row) for row in fields.get("photographs", ()))
         return cls(**fields)
 
 
 def rejected_header(
-    named: tuple[str, str, int, int], reason: str, attempts: Mapping[str, Mapping[str, int]] | None = None
+    named: tuple[str, str, int, int],
+    reason: str,
+    attempts: Mapping[str, Mapping[str, int]] | None = None,
+    said: str = "",
 ) -> Header:
     """Return the header of a candidate that cannot be used; `named` is its id, line, index and revision."""
-    return Header(*named, reason, "", (), (), (), attempts or {})
+    return Header(*named, reason, "", (), (), (), attempts or {}, said=said)
 
 
 def unit_path(folder: Path, question_id: str, revision: int) -> Path:
@@ -71,6 +85,14 @@ def write_unit(folder: Path, header: Header, body: Body | None) -> None:
     """Write a candidate, whole or not at all."""
     text = header.to_json() + "\n" + json.dumps(body, ensure_ascii=False, allow_nan=False) + "\n"
     put(unit_path(folder, header.question_id, header.revision), zstandard.compress(text.encode(), 3))
+
+
+def drop_unanswered(folder: Path) -> int:
+    """Remove the candidates that failed at an endpoint; returns how many."""
+    failed = [path for path in sorted(folder.glob("*.zst")) if read_header(path).rejected.startswith(f"{ENDPOINT}:")]
+    for path in failed:
+        path.unlink()
+    return len(failed)
 
 
 def read_header(path: Path) -> Header:

@@ -13,6 +13,7 @@ from pathlib import Path
 from memgauge.errors import InputError
 from memgauge.histories.building.checking.folder import Folder, Item, sessions_of
 from memgauge.histories.building.checking.gates import Structural
+from memgauge.histories.building.checking.photographs import PhotographGates, Photographs
 from memgauge.histories.building.config import config_from
 from memgauge.histories.building.export import names_hash, subset
 from memgauge.histories.building.pictures.kinds import KINDS
@@ -97,6 +98,8 @@ class FileGates:
             "files",
             "build the folder again",
         )
+        self.outside = Photographs(folder)
+        self.photographs = PhotographGates(folder, self.outside)
         self.kinds: list[tuple[str, str, str]] = []
         self._lines: Counter[str] = Counter()
         self._shown: dict[str, tuple[str, int, int, str]] = {}
@@ -109,10 +112,12 @@ class FileGates:
         return (
             *(self.same, self.counts, self.mix, self.subset, self.pictures, self.repeated),
             *(self.hashes, self.croissant, self.forms),
+            *self.photographs.gates,
         )
 
     def add(self, item: Item) -> None:
         """Note what a question shows and of which kind it is."""
+        self.photographs.add(item)
         self.kinds.append((item.id, item.longest.question_type, item.meta.subtype))
         self._lines[item.meta.seed_path.line] += 1
         described = {
@@ -147,6 +152,7 @@ class FileGates:
         self._hashes()
         self._croissant()
         self._forms()
+        self.photographs.finish()
 
     def _same(self) -> None:
         order = self.folder.meta.order
@@ -223,6 +229,8 @@ class FileGates:
     def _pictures(self) -> None:
         with Progress("pictures", len(self._shown)) as bar:
             for file, (kind, width, height, owner) in sorted(self._shown.items()):
+                if file in self.outside.absent:
+                    continue
                 self.pictures.look()
                 for problem in _picture_problems(self.folder.images, file, kind, (width, height)):
                     self.pictures.add(f"images/{file} ({owner}): {problem}")
@@ -250,8 +258,9 @@ class FileGates:
             if path.name not in (*files, "manifest.json", "images"):
                 self.hashes.add(f"{path.name}: does not belong to the build")
         pictures = self.folder.manifest["pictures"]
-        size = sum((self.folder.images / f).stat().st_size for f in self._shown if (self.folder.images / f).is_file())
-        found = {"files": len(self._shown), "bytes": size, "names_sha256": names_hash(self._shown)}
+        inside = self._shown.keys() - self.outside.kept_out
+        size = sum((self.folder.images / f).stat().st_size for f in inside if (self.folder.images / f).is_file())
+        found = {"files": len(inside), "bytes": size, "names_sha256": names_hash(self._shown)}
         if pictures != found:
             self.hashes.add(f"manifest.json, pictures: {pictures}, found {found}")
 

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memgauge.errors import InputError
+from memgauge.histories.ablations import without_markers
 from memgauge.histories.building.accounting import Accounting, Length, from_manifest
 from memgauge.histories.building.checking.schema import Meta, MetaFact, MetaSession, Record, Turn, described
 from memgauge.histories.building.config import FORMAT
@@ -103,6 +104,11 @@ class Folder:
         lengths = [self.accounting.length(name) for name in config["lengths"]]
         self.lengths: tuple[Length, ...] = tuple(sorted(lengths, key=lambda length: length.budget))
         self.images = path / "images"
+        ablation = str(config.get("ablation", ""))
+        self.dropped = ablation.removeprefix("drop-images:")
+        """Which pictures `ablate` took out: `evidence`, `all`, or an empty text for a folder as it was built."""
+        if ablation and self.dropped not in ("evidence", "all"):
+            raise InputError(f"{path / 'manifest.json'}: config.ablation {ablation!r:.60} is none that memgauge makes")
         size = sum((path / name).stat().st_size for name in self.tables if (path / name).is_file())
         with Progress("reading (MB)", size // 1_000_000) as bar:
             self.meta = _index(path / "meta.jsonl", bar)
@@ -118,6 +124,23 @@ class Folder:
         """Whether the procedural writer wrote the sessions."""
         return bool(self.config["writer"] == "procedural")
 
+    def _as_said(self, meta: Meta) -> Meta:
+        """Return the sidecar with the texts of facts as they stand in turns whose pictures `ablate` took out."""
+        if not self.dropped:
+            return meta
+        sessions = []
+        for session in meta.sessions:
+            facts = [
+                f if self.shows(f.role) else f.model_copy(update={"text": without_markers(f.text)})
+                for f in session.facts
+            ]
+            sessions.append(session.model_copy(update={"facts": facts}))
+        return meta.model_copy(update={"sessions": sessions})
+
+    def shows(self, role: str) -> bool:
+        """Whether the pictures of facts of a role are still there."""
+        return not self.dropped or (self.dropped == "evidence" and role != "evidence")
+
     def record(self, question_id: str, length: str) -> Record:
         """Return a record that is known to be well formed."""
         return Record.model_validate_json(self.splits[length].read(question_id))
@@ -128,7 +151,7 @@ class Folder:
         meta: Meta | None = None
         records: dict[str, Record] = {}
         try:
-            meta = Meta.model_validate_json(self.meta.read(question_id))
+            meta = self._as_said(Meta.model_validate_json(self.meta.read(question_id)))
         except ValidationError as error:
             problems.append(f"{question_id}: meta.jsonl, {described(error)}")
         for name, lines in self.splits.items():

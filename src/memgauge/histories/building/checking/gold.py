@@ -141,7 +141,7 @@ class GoldGates:
             if session is None:
                 continue
             self.sidecar.look()
-            for problem in _disagree(session.kind, session.facts, turns, self.folder.procedural):
+            for problem in _disagree(session.kind, session.facts, turns, self.folder):
                 self.sidecar.add(f"{item.id}: session {session_id}: {problem}")
 
     def _chains(self, item: Item) -> None:
@@ -285,19 +285,19 @@ class GoldGates:
             self.questions.add(f"{item.id}: is the question of {alike} with other names")
 
 
-def _disagree(kind: str, facts: Sequence[MetaFact], turns: Sequence[Turn], procedural: bool) -> Iterator[str]:
-    """Say in what a session is not what the sidecar says of it."""
+def _disagree(kind: str, facts: Sequence[MetaFact], turns: Sequence[Turn], folder: Folder) -> Iterator[str]:
+    """Say in what a session is not what the sidecar says of it; pictures that `ablate` dropped must be gone."""
     shown = [image.file for turn in turns for image in turn.images]
-    if (kind == "filler") != (not shown) or (kind == "filler" and facts):
-        yield f"is called {kind} and shows {len(shown)} pictures"
-    if sorted(shown) != sorted(p.file for fact in facts for p in fact.pictures):
+    if (kind == "filler") != (not facts) or (kind == "filler" and shown):
+        yield f"is called {kind}, has {len(facts)} facts and shows {len(shown)} pictures"
+    if sorted(shown) != sorted(p.file for fact in facts if folder.shows(fact.role) for p in fact.pictures):
         yield "shows other pictures than those of its facts"
         return
     needed = {p.file for fact in facts if fact.role == "evidence" for p in fact.pictures}
     for number, turn in enumerate(turns, 1):
-        if turn.has_answer != any(image.file in needed for image in turn.images):
+        if folder.shows("evidence") and turn.has_answer != any(image.file in needed for image in turn.images):
             yield f"turn {number}: has_answer is {str(turn.has_answer).lower()}"
-    if procedural:
+    if folder.procedural:
         for fact in facts:
             if not any(fact.text in turn.content for turn in turns if turn.role == "user"):
                 yield f"no turn says the text of fact {fact.id}"
@@ -347,7 +347,12 @@ def _blueprint(item: Item) -> Blueprint:
 def _beyond(context: Context, facts: Sequence[MetaFact], turn: Turn) -> Iterator[str]:
     """Yield what a turn says of the pictures' values beyond the texts of its facts."""
     files = {image.file for image in turn.images}
-    carried = [fact_of(fact) for fact in facts if any(p.file in files for p in fact.pictures)]
+    carried = [
+        fact_of(fact)
+        for fact in facts
+        # A turn whose pictures `ablate` took out still says its fact.
+        if any(p.file in files for p in fact.pictures) or (not files and fact.text in turn.content)
+    ]
     scanned = context.scan(turn.content)
     allowed = context.allowed(carried)
     for bans in (context.named, context.open):

@@ -125,6 +125,9 @@ class PublicGates:
     def finish(self) -> None:
         """Decide what needs all questions."""
         price = self.folder.accounting.fixed
+        if self.folder.dropped:
+            self.share.skipped = f"{self.folder.dropped} pictures were dropped, so no text per picture is set"
+            return
         for length in self.folder.lengths:
             text, pictures = self._sums[length.name]
             if self._counter is None or price is None or not pictures:
@@ -202,9 +205,10 @@ class PublicGates:
         length = self.folder.accounting.length(name)
         figures = item.meta.lengths.get(name)
         pictures = sum(len(turn.images) for _, turns in sessions_of(record) for turn in turns)
+        wanted = length.pictures - self._gone(item, record)
         self.number.look()
-        if pictures != length.pictures:
-            self.number.add(f"{where}: {pictures} pictures instead of {length.pictures}")
+        if pictures != wanted:
+            self.number.add(f"{where}: {pictures} pictures instead of {wanted}")
         if figures is None or figures.pictures != pictures or figures.sessions != len(record.haystack_sessions):
             self.number.add(f"{where}: meta.jsonl counts other sessions or pictures")
         if self._counter is None:
@@ -215,7 +219,7 @@ class PublicGates:
             if said not in counted:
                 counted[said] = text_tokens(said, self.folder.accounting, self._counter)
             text += counted[said]
-        price = self._price(item, record, length.budget - text)
+        price = self._price(item, record, (length.budget - text) * pictures // length.pictures)
         self.fill.look()
         self._sums[name][0] += text
         self._sums[name][1] += pictures
@@ -224,8 +228,15 @@ class PublicGates:
                 f"{where}: {text} text and {price} picture tokens, meta.jsonl says {figures.text_tokens} and "
                 f"{figures.picture_tokens}"
             )
-        if price < 0 or not LEAST_FILL * length.budget <= text + price <= length.budget:
+        if price < 0 or not (0 if self.folder.dropped else LEAST_FILL) * length.budget <= text + price <= length.budget:
             self.fill.add(f"{where}: {text + price} of {length.budget} tokens")
+
+    def _gone(self, item: Item, record: Record) -> int:
+        """Return how many pictures `ablate` took out of a record."""
+        facts = (
+            f for name in record.haystack_session_ids if name in item.by_session for f in item.by_session[name].facts
+        )
+        return sum(len(fact.pictures) for fact in facts if not self.folder.shows(fact.role))
 
     def _price(self, item: Item, record: Record, rest: int) -> int:
         """Return the tokens of the pictures of a record."""

@@ -1,4 +1,4 @@
-"""What sessions are about, against the shares of the ontology's tracks; how varied their text is."""
+"""What sessions are about, against the shares of the ontology's tracks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memgauge.histories.building.checking.gates import Gate, Structural, shown, statistical
+from memgauge.histories.building.checking.gates import Gate, Structural, statistical
 from memgauge.histories.building.checking.inference import uniform_p
 from memgauge.histories.building.ontology import built_in
-from memgauge.histories.building.text.diversity import Distinct
 
 LEVEL = 0.001
 _WORD = re.compile(r"\w+")
@@ -26,7 +25,6 @@ class Shares:
     """The build used a file of topics that is not at hand."""
     tracks: Counter[str] = field(default_factory=Counter)
     untold: int = 0
-    distinct: Distinct = field(default_factory=lambda: Distinct(2))
     _phrases: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
     _longest: int = 0
 
@@ -41,12 +39,10 @@ class Shares:
 
     def add(self, texts: Iterable[str]) -> None:
         """Count one session, given as the texts of its turns."""
-        said = list(texts)
-        self.distinct.add(said)
         if self.own_ontology:
             return
         votes: Counter[str] = Counter()
-        for text in said:
+        for text in texts:
             words = _WORD.findall(text.lower())
             for start in range(len(words)):
                 for size in range(1, self._longest + 1):
@@ -58,19 +54,12 @@ class Shares:
             self.untold += 1
 
     def gates(self, *, enough: bool) -> list[Gate]:
-        """Return the gate of the tracks' shares, and the share of different word pairs."""
-        varied = shown(
-            "distinct_2",
-            "share of different word pairs in the sampled sessions (it falls with the amount of text)",
-            self.distinct.share,
-            self.distinct.total,
-            "pairs",
-        )
+        """Return the gate of the tracks' shares."""
         if self.own_ontology:
             skipped = Structural("ontology_shares", "", "sessions", "", skipped="the build has topics of its own")
-            return [skipped.gate(), varied]
+            return [skipped.gate()]
         weights = {track.id: track.weight for track in built_in().tracks}
-        return [self._tracks(weights, enough=enough), varied]
+        return [self._tracks(weights, enough=enough)]
 
     def _tracks(self, weights: Mapping[str, float], *, enough: bool) -> Gate:
         total = sum(self.tracks.values())

@@ -18,10 +18,14 @@ def canonical_url(url: str) -> str:
     >>> canonical_url("HTTPS://Example.org:443/a/../b.jpg?utm_source=x&size=2#top")
     'https://example.org/b.jpg?size=2'
     """
-    parts = urlsplit(url.strip())
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:  # no address at all, but still the same text
+        return url.strip()
     scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
     default = {"http": 80, "https": 443}.get(scheme)
-    place = host if parts.port in (None, default) else f"{host}:{parts.port}"
+    place = host if port in (None, default) else f"{host}:{port}"
     query = sorted((k, v) for k, v in parse_qsl(parts.query) if not k.lower().startswith(_TRACKING))
     path: list[str] = []
     for part in parts.path.split("/"):

@@ -17,6 +17,7 @@ import numpy as np
 
 from memgauge.errors import InputError
 from memgauge.histories.building.pictures.dedup import Seen
+from memgauge.histories.building.pictures.drawing import Picture
 from memgauge.histories.building.pictures.photos import Photo, RefusedPicture
 from memgauge.histories.building.pictures.sources import Candidate
 
@@ -149,16 +150,28 @@ class Decision:
     redistributable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A photograph that passed: its file as it is exported, without the decoded pixels."""
+
+    candidate: Candidate
+    picture: Picture
+    pixels_sha256: str
+    phash: int
+    scores: Scores
+    redistributable: bool
+
+
 @dataclass(slots=True)
 class Selector:
-    """Chooses one photograph for a query, and counts what became of all candidates."""
+    """Chooses photographs for a query, and counts what became of all candidates."""
 
     scorers: Sequence[Scorer] = ()
     thresholds: Thresholds = Thresholds()
     quality: Quality = Quality()
     licences: Sequence[str] = LICENCES
     keep_unlicensed: bool = False
-    """Use pictures without an allowed licence; only their address and hash may be exported."""
+    """Use pictures without an allowed licence if they have an address; only it and the hash may be exported."""
     trust: bool = False
     """Take undecided candidates: for a folder whose pictures were looked at by a person."""
     seen: Seen = field(default_factory=Seen)
@@ -172,12 +185,41 @@ class Selector:
         decisions = [self._judged(candidate, query, document) for candidate in candidates]
         fitting = [i for i, d in enumerate(decisions) if d.outcome == "passed"]
         if fitting:
-            best = min(fitting, key=lambda i: (_mean_rank(decisions, fitting, i), i))
+            scores = {i: decisions[i].scores for i in fitting}
+            best = min(fitting, key=lambda i: (_mean_rank(scores, i), i))
             chosen = decisions[best] = replace(decisions[best], outcome="chosen")
             if chosen.photo is not None:
                 self.seen.claim(chosen.candidate.url, chosen.photo.pixels_sha256, chosen.photo.phash())
         self.counts.update(decision.outcome for decision in decisions)
         return decisions
+
+    def gather(self, candidates: Iterable[Candidate], query: str, most: int) -> list[Kept]:
+        """Return up to `most` different photographs that pass, the best mean rank first.
+
+        One candidate is decoded at a time. Every one is counted once: `kept`, `more than needed`, `fail`, `undecided`
+        or the reason of its refusal.
+        """
+        passed: list[Kept] = []
+        for candidate in candidates:
+            decision = self._judged(candidate, query, False)
+            photo = decision.photo
+            if decision.outcome != "passed" or photo is None:
+                self.counts[decision.outcome] += 1
+                continue
+            looks = photo.pixels_sha256, photo.phash()
+            passed.append(Kept(candidate, photo.clean(), *looks, decision.scores, decision.redistributable))
+        scores = {i: kept.scores for i, kept in enumerate(passed)}
+        chosen: list[Kept] = []
+        for i in sorted(scores, key=lambda i: (_mean_rank(scores, i), i)):
+            kept = passed[i]
+            repeat = self.seen.repeats(kept.candidate.url, kept.pixels_sha256, kept.phash)
+            if repeat or len(chosen) == most:
+                self.counts[f"repeats {repeat}" if repeat else "more than needed"] += 1
+                continue
+            self.seen.claim(kept.candidate.url, kept.pixels_sha256, kept.phash)
+            self.counts["kept"] += 1
+            chosen.append(kept)
+        return chosen
 
     def _judged(self, candidate: Candidate, query: str, document: bool) -> Decision:
         try:
@@ -186,7 +228,7 @@ class Selector:
             return Decision(candidate, refusal.reason)
         self.counts.update(f"note: {note}" for note in photo.notes)
         allowed = licence_id(candidate.licence) in self.licences
-        if not allowed and not self.keep_unlicensed:
+        if not allowed and not (self.keep_unlicensed and candidate.url):
             return Decision(candidate, "licence")
         fault = self.quality.fault(photo)
         if fault:
@@ -208,11 +250,11 @@ class Selector:
         return Decision(candidate, outcome, scores, photo, redistributable=allowed)
 
 
-def _mean_rank(decisions: Sequence[Decision], fitting: Sequence[int], index: int) -> float:
+def _mean_rank(fitting: Mapping[int, Scores], index: int) -> float:
     """Mean over the channels of how many of the fitting candidates score higher; 0 without a channel."""
     ranks = []
     for channel in CHANNELS:
-        values: Mapping[int, float | None] = {i: getattr(decisions[i].scores, channel) for i in fitting}
+        values: Mapping[int, float | None] = {i: getattr(scores, channel) for i, scores in fitting.items()}
         mine = values[index]
         if mine is not None:
             ranks.append(sum(other is not None and other > mine for other in values.values()))

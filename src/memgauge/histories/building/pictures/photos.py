@@ -18,7 +18,8 @@ from memgauge.histories.building.pictures.drawing import Picture
 from memgauge.histories.building.pictures.sheet import encoded
 
 MOST_BYTES = 32 * 2**20
-MOST_PIXELS = 50_000_000
+MOST_PIXELS = 1 << 25
+"""About 33 million, the bound of the reader of histories too (`pictures_at.MAX_PIXELS`)."""
 FORMATS = {"JPEG": (".jpg", ".jpeg"), "PNG": (".png",), "WEBP": (".webp",), "GIF": (".gif",)}
 LARGEST_SIDE = 1024
 """Longer side of the file that `Photo.clean` makes."""
@@ -41,7 +42,7 @@ class Photo:
     pixels_sha256: str
     """Of width, height and the decoded RGB bytes: equal pictures in different files have the same."""
     notes: tuple[str, ...] = field(default=())
-    """What was mended: `wrong extension`, `turned`, `cmyk`, `transparent`."""
+    """What was mended: `wrong extension`, `turned`, `cmyk`, `transparent`, `first of several`."""
 
     def sharpness(self) -> float:
         """Return the variance of the Laplacian of the grey picture of at most 512 pixels a side; low is blurred."""
@@ -64,6 +65,7 @@ class Photo:
     def clean(self) -> Picture:
         """Return the file to export: JPEG without metadata, at most 1,024 pixels a side."""
         image = self.image.copy()
+        image.info = {}  # a comment in the file would be written again
         image.thumbnail((LARGEST_SIDE, LARGEST_SIDE), Image.Resampling.LANCZOS)
         return Picture(encoded(image, "jpg"), "jpg", *image.size)
 
@@ -104,13 +106,15 @@ def decode(data: bytes, *, name: str, extension: str = "") -> Photo:
 def _decoded(opened: Image.Image, name: str, extension: str) -> Photo:
     width, height = opened.size
     if width * height > MOST_PIXELS:
-        raise RefusedPicture(
-            "huge", f"{name}: {width} x {height} pixels, at most {MOST_PIXELS // 10**6} million are read"
-        )
-    if getattr(opened, "n_frames", 1) > 1:
-        raise RefusedPicture("animated", f"{name}: several frames")
+        raise RefusedPicture("huge", f"{name}: {width} x {height} pixels, at most {MOST_PIXELS:,} pixels are read")
     notes = []
-    if extension and extension.lower() not in FORMATS[opened.format or ""]:
+    form = opened.format or ""
+    if form == "MPO":  # a JPEG file with a preview or depth map behind the picture, as many cameras write
+        notes.append("first of several")
+        form = "JPEG"
+    elif getattr(opened, "n_frames", 1) > 1:
+        raise RefusedPicture("animated", f"{name}: several frames")
+    if extension and extension.lower() not in FORMATS[form]:
         notes.append("wrong extension")
     if opened.getexif().get(0x0112, 1) != 1:
         notes.append("turned")

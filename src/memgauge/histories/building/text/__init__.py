@@ -11,7 +11,12 @@ The model family has the same call on `ModelWriter(user_chat, assistant_chat, ju
 from memgauge.histories.building.text.log import AttemptLog
 from memgauge.histories.building.text.procedural import ProceduralWriter
 from memgauge.histories.building.text.types import PROFILES, Plan, Profile, Topic, Verdict
-from memgauge.histories.building.text.writer import SessionRejectedError, Writer, write_session
+from memgauge.histories.building.text.writer import (
+    QuestionRejectedError,
+    SessionRejectedError,
+    Writer,
+    write_session,
+)
 
 __all__ = [
     "PROFILES",
@@ -19,6 +24,7 @@ __all__ = [
     "Plan",
     "ProceduralWriter",
     "Profile",
+    "QuestionRejectedError",
     "SessionRejectedError",
     "Topic",
     "Verdict",

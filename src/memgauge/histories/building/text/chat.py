@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,15 @@ class Chat(Protocol):
 
 
 class ChatFailedError(Exception):
-    """Raised by a chat model that cannot answer: a refused request, an error page, a server that is gone."""
+    """Raised by a chat model that has no reply to this request: declined, filtered, empty; `kind` is a short name."""
+
+    def __init__(self, said: str, kind: str = "failed") -> None:
+        super().__init__(said)
+        self.kind = kind
+
+
+class NoReplyError(ChatFailedError):
+    """The server does not answer, after all tries. It says nothing about the request, so another one is no better."""
 
 
 class BudgetUsedUpError(MemgaugeError):
@@ -44,24 +52,36 @@ class BudgetUsedUpError(MemgaugeError):
 class CallBudget:
     """How many calls all models of a build may make together; cached replies cost nothing.
 
+    With a cache the calls are counted in its file, so that they add up over processes and over runs of the command.
+
     >>> budget = CallBudget(1)
     >>> budget.spend(); budget.used
     1
     """
 
     limit: int | None = None
-    used: int = 0
+    cache: ReplyCache | None = None
+    _used: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def used(self) -> int:
+        """Calls so far."""
+        return self._used if self.cache is None else self.cache.spent()
 
     def spend(self) -> None:
         """Count one call. Raises `BudgetUsedUpError` when none is left."""
-        with self._lock:
-            if self.limit is not None and self.used >= self.limit:
-                raise BudgetUsedUpError(
-                    f"the budget of {self.limit:,} model calls is used up; replies so far are cached, "
-                    "and the same command goes on from there with a larger budget"
-                )
-            self.used += 1
+        if self.cache is not None:
+            allowed = self.cache.spend(self.limit)
+        else:
+            with self._lock:
+                allowed = self.limit is None or self._used < self.limit
+                self._used += allowed
+        if not allowed:
+            raise BudgetUsedUpError(
+                f"the budget of {self.limit:,} model calls is used up (max_calls); replies so far are cached, and the "
+                "same command goes on from there with a larger budget"
+            )
 
 
 def request_key(model: str, parameters: Mapping[str, Any], messages: Sequence[Message]) -> str:
@@ -89,12 +109,16 @@ class ReplyCache:
             self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=60, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
+                # A killed process loses nothing by this; only a power cut may cost the last replies.
+                self._db.execute("PRAGMA synchronous=NORMAL")
                 version = self._db.execute("PRAGMA user_version").fetchone()[0]
                 if version not in (0, SCHEMA):
                     raise InputError(f"{path}: a cache of version {version}, this memgauge writes version {SCHEMA}")
                 self._db.execute(
                     "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
                 )
+                self._db.execute("CREATE TABLE IF NOT EXISTS spent (id INTEGER PRIMARY KEY CHECK (id = 1), calls INT)")
+                self._db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0)")
                 self._db.execute(f"PRAGMA user_version={SCHEMA}")
             except BaseException:
                 self._db.close()
@@ -110,9 +134,21 @@ class ReplyCache:
 
     def put(self, key: str, text: str) -> None:
         """Keep a reply."""
-        clean = text.encode("utf-8", "replace").decode("utf-8")
         with self._lock:
-            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, clean))
+            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
+
+    def spend(self, limit: int | None) -> bool:
+        """Count one call, in one step for all processes; returns False where `limit` calls have been made."""
+        with self._lock:
+            done = self._db.execute(
+                "UPDATE spent SET calls = calls + 1 WHERE ? IS NULL OR calls < ?", (limit, limit)
+            ).rowcount
+        return done == 1
+
+    def spent(self) -> int:
+        """Return the calls made so far."""
+        with self._lock:
+            return int(self._db.execute("SELECT calls FROM spent").fetchone()[0])
 
     def __len__(self) -> int:
         with self._lock:
@@ -133,7 +169,10 @@ class ReplyCache:
 
 
 class CachedChat:
-    """A chat model behind a cache and a budget; a `Chat` itself. Failures are never cached."""
+    """A chat model behind a cache and a budget; a `Chat` itself. Failures are never cached.
+
+    `count` is called for every reply, kept or new.
+    """
 
     def __init__(
         self,
@@ -143,22 +182,28 @@ class CachedChat:
         parameters: Mapping[str, Any] | None = None,
         cache: ReplyCache | None = None,
         budget: CallBudget | None = None,
+        count: Callable[[], None] = lambda: None,
     ) -> None:
         """`model` and `parameters` (sampling settings, seed) enter the key of every request."""
         self._chat, self.model, self.parameters = chat, model, dict(parameters or {})
         self._cache = cache if cache is not None else ReplyCache(None)
         self._budget = budget if budget is not None else CallBudget()
+        self._count = count
 
     def __call__(self, messages: Sequence[Message]) -> str:
         """Return the kept reply, or ask. Raises `ChatFailedError` and `BudgetUsedUpError`."""
         key = request_key(self.model, self.parameters, messages)
         kept = self._cache.get(key)
         if kept is not None:
+            self._count()
             return kept
         self._budget.spend()
         try:
             reply = self._chat(messages)
         except (OSError, TimeoutError) as error:
-            raise ChatFailedError(f"{type(error).__name__}: {error}"[:500]) from error
+            raise NoReplyError(f"{type(error).__name__}: {error}"[:500], "connection") from error
+        # What no file can hold (half of a surrogate pair) goes at once, so that a kept reply is the same as a new one.
+        reply = reply.encode("utf-8", "replace").decode("utf-8")
         self._cache.put(key, reply)
+        self._count()
         return reply

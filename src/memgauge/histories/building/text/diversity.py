@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memgauge.histories.building.text.validators.normal import plain
 
@@ -25,10 +25,13 @@ class Distinct:
     def add(self, texts: Iterable[str]) -> None:
         """Count texts; no n-gram reaches over the end of one."""
         for text in texts:
-            words = plain(text).split()
-            grams = list(zip(*(words[i:] for i in range(self._n)), strict=False))
-            self.total += len(grams)
-            self._seen.update(grams)
+            self.add_words(plain(text).split())
+
+    def add_words(self, words: Sequence[str]) -> None:
+        """Count the n-grams of a text that is split already."""
+        grams = list(zip(*(words[i:] for i in range(self._n)), strict=False))
+        self.total += len(grams)
+        self._seen.update(grams)
 
     @property
     def share(self) -> float:

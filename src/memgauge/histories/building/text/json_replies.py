@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memgauge.histories.building.text.bad_replies import bad_kind
 from memgauge.histories.building.text.chat import Chat
 from memgauge.histories.building.text.prompts import prompt
 from memgauge.histories.building.text.types import Message
 
 MAX_REPLY = 20_000
 """Characters of a reply that are read at most."""
+_NO_JSON = "it was no JSON"
 
 
 class BadReplyError(Exception):
     """The model did not give the JSON object that was asked for, twice."""
 
 
-def ask_json(chat: Chat, messages: Sequence[Message], fields: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+def ask_json(
+    chat: Chat,
+    messages: Sequence[Message],
+    fields: Mapping[str, type | tuple[type, ...]],
+    note: Callable[[str], None] = lambda kind: None,
+) -> dict[str, Any]:
     """Ask for a JSON object with exactly these fields; ask once more if the reply is anything else.
+
+    `note` is told what a bad reply was: `refusal`, `repetition`, `prose_for_json`, `wrong_json`.
 
     Raises `BadReplyError` after the second bad reply, and what the chat raises.
     """
@@ -30,6 +39,7 @@ def ask_json(chat: Chat, messages: Sequence[Message], fields: Mapping[str, type 
             return parse_object(reply, fields)
         except ValueError as error:
             problem = str(error)
+            note(bad_kind(reply[:MAX_REPLY]) or ("prose_for_json" if problem == _NO_JSON else "wrong_json"))
         if attempt == 0:
             form = "{" + ", ".join(f'"{name}": ...' for name in fields) + "}"
             repair = {"role": "user", "content": prompt("repair", problem=problem, form=form)}
@@ -52,7 +62,7 @@ def parse_object(reply: str, fields: Mapping[str, type | tuple[type, ...]]) -> d
     except RecursionError as error:
         raise ValueError("it was nested too deeply") from error
     except json.JSONDecodeError as error:
-        raise ValueError("it was no JSON") from error
+        raise ValueError(_NO_JSON) from error
     if not isinstance(value, dict):
         raise ValueError("it was JSON, but no object")
     if set(value) != set(fields):

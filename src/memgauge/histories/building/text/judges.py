@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 from memgauge.histories.building.model import Fact
-from memgauge.histories.building.text.chat import Chat, ChatFailedError
+from memgauge.histories.building.text.chat import Chat, ChatFailedError, NoReplyError
 from memgauge.histories.building.text.json_replies import BadReplyError, ask_json
 from memgauge.histories.building.text.prompts import prompt
 from memgauge.histories.building.text.types import PASSED, Message, Verdict
@@ -115,13 +115,14 @@ class RuleJudge:
 class LLMJudge:
     """Asks a chat model, after the rules have passed.
 
-    A reply that is no judgement after one request for repair rejects the turn, and is no guess for a question.
+    A reply that is no judgement after one request for repair rejects the turn, and is no guess for a question. `note`
+    is told the kind of every bad reply.
     """
 
     name = "model"
 
-    def __init__(self, chat: Chat) -> None:
-        self.chat = chat
+    def __init__(self, chat: Chat, note: Callable[[str], None] = lambda kind: None) -> None:
+        self.chat, self.note = chat, note
         self._rules = RuleJudge()
 
     def answer_without_images(self, item: TextItem) -> Guess:
@@ -132,8 +133,17 @@ class LLMJudge:
         options = f"The answer is among: {', '.join(item.answer_space)}.\n" if 0 < len(item.answer_space) <= 20 else ""
         texts = "\n\n".join(item.texts) or "(no text)"
         text = prompt("answer_without_images", texts=texts, question=item.question, options=options)
-        reply = ask_json(self.chat, [_user(text)], {"answer": str, "confidence": (int, float)})
+        reply = ask_json(self.chat, [_user(text)], {"answer": str, "confidence": (int, float)}, self.note)
         return Guess(reply["answer"].strip(), min(1.0, max(0.0, float(reply["confidence"]))))
+
+    def same_question(self, one: str, other: str) -> str:
+        """Return in what two questions ask for different things, or an empty string.
+
+        Raises `BadReplyError` when the model gives no judgement.
+        """
+        text = prompt("same_question", one=one, other=other)
+        reply = ask_json(self.chat, [_user(text)], {"same": bool, "difference": str}, self.note)
+        return "" if reply["same"] else (" ".join(reply["difference"].split())[:200] or "they ask for different things")
 
     def leaks(self, text: str, facts: Sequence[Fact], context: Context) -> Verdict:
         """Rules first, then the model, for turns that carry a picture."""
@@ -147,10 +157,13 @@ class LLMJudge:
 
     def _asked(self, name: str, validator: str, text: str, facts: Sequence[Fact]) -> Verdict:
         allowed = "\n".join(f"- {fact.text}" for fact in facts)
+        request = [_user(prompt(name, facts=allowed, text=text))]
         try:
-            reply = ask_json(self.chat, [_user(prompt(name, facts=allowed, text=text))], {name: bool, "quote": str})
-        except (BadReplyError, ChatFailedError) as error:
-            return Verdict(False, validator, "judge_failed", f"The judge gave no judgement ({error}).")
+            reply = ask_json(self.chat, request, {name: bool, "quote": str}, self.note)
+        except NoReplyError:
+            raise
+        except (BadReplyError, ChatFailedError):
+            return Verdict(False, validator, "judge_failed", "Write it in other words.")
         if not reply[name]:
             return PASSED
         return Verdict(False, validator, "judge", f"Do not write: {reply['quote'][:200]!r}.")

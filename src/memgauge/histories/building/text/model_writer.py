@@ -1,38 +1,41 @@
-"""Sessions written by chat models: one plays the user, one the assistant (MEMLENS, C.4).
+"""Sessions and questions written by chat models: one plays the user, one the assistant (MEMLENS, C.4).
 
-The plan of a session, the validators, the attempts and the rejections are those of the procedural writer.
+The plan of a session, the validators, the attempts and the rejections are those of the procedural writer; before them
+stands a check that a reply is a text at all.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memgauge.histories.building.model import Blueprint, Fact, ImageSpec, Turn
+from memgauge.histories.building.text.bad_replies import ReplyCheck
 from memgauge.histories.building.text.banks import banks
-from memgauge.histories.building.text.chat import Chat, ChatFailedError
+from memgauge.histories.building.text.chat import Chat, ChatFailedError, NoReplyError
 from memgauge.histories.building.text.json_replies import BadReplyError, ask_json
-from memgauge.histories.building.text.judges import Judge
+from memgauge.histories.building.text.judges import Judge, LLMJudge, RuleJudge
 from memgauge.histories.building.text.log import AttemptLog
+from memgauge.histories.building.text.model_text import clean
 from memgauge.histories.building.text.prompts import personas, prompt
+from memgauge.histories.building.text.questions import text_only_problems
+from memgauge.histories.building.text.rewording import Objection, Parts, QuestionWriter, objection, take_apart
 from memgauge.histories.building.text.types import Message, Plan, Topic
 from memgauge.histories.building.text.validators.checks import chain
 from memgauge.histories.building.text.validators.context import MARKER
-from memgauge.histories.building.text.writer import write_session
+from memgauge.histories.building.text.writer import ATTEMPTS, QuestionRejectedError, write_session
 
 PictureParts = Callable[[ImageSpec], Message]
 """Makes the part of a chat message that holds a picture, such as `{"type": "image_url", ...}`."""
-MAX_TURN = 8000
-"""Characters of a reply that are kept; longer ones are cut and fail the length check."""
 
 
 class ModelWriter:
     """Writes sessions with two chat models; see `Writer.session`.
 
     The user model gets the fact's text and never what its picture shows. The assistant model gets the dialogue, with
-    the pictures if `picture` is given.
+    the pictures if `picture` is given. The question model gets a draft and neither facts nor answer.
     """
 
     name = "model"
@@ -42,13 +45,16 @@ class ModelWriter:
         user: Chat,
         assistant: Chat,
         *,
+        question: Chat | None = None,
         judge: Judge | None = None,
         picture: PictureParts | None = None,
         log: AttemptLog | None = None,
     ) -> None:
         self.user, self.assistant, self.picture = user, assistant, picture
         self.log = log if log is not None else AttemptLog()
-        self.validators = chain(judge)
+        self.judge: Judge = judge if judge is not None else RuleJudge()
+        self.validators = (ReplyCheck(self.log.fault), *chain(self.judge))
+        self.questions = QuestionWriter(question if question is not None else user)
 
     def session(
         self,
@@ -60,7 +66,7 @@ class ModelWriter:
         *,
         answer_space: Sequence[str] = (),
     ) -> tuple[Turn, ...]:
-        """See `Writer.session`. A budget that is used up ends it with `BudgetUsedUpError`."""
+        """See `Writer.session`. `NoReplyError` and `BudgetUsedUpError` end it: they say nothing about the text."""
         return write_session(
             lambda plan, generator: ModelScribe(self, plan, generator),
             topic,
@@ -73,6 +79,53 @@ class ModelWriter:
             answer_space=answer_space,
         )
 
+    def question(
+        self,
+        blueprint: Blueprint,
+        rng: random.Random,
+        *,
+        captions: Sequence[str] = (),
+        swap_passed: bool = False,
+    ) -> str:
+        """See `Writer.question`."""
+        parts, nonce = take_apart(blueprint), f"{rng.getrandbits(32):08x}"
+        hints: list[str] = []
+        found = Objection("", "")
+        for _ in range(ATTEMPTS):
+            question = ""
+            try:
+                question = self.questions.reword(parts, nonce, hints, self.log.fault)
+                found = self._objection(replace(blueprint, question=question), parts, captions, swap_passed)
+            except BadReplyError:
+                found = Objection("reply", "no_judgement" if question else "no_json")
+            except NoReplyError:
+                raise
+            except ChatFailedError as error:
+                found = Objection("reply", error.kind)
+            self.log.question(found.check, found.reason)
+            if not found.check:
+                self.log.questions["accepted"] += 1
+                if question == blueprint.question:
+                    self.log.questions["unchanged"] += 1
+                return question
+            hints.append(found.hint)
+        self.log.questions["rejected"] += 1
+        raise QuestionRejectedError(f"{found.check}, {found.reason}")
+
+    def _objection(self, worded: Blueprint, parts: Parts, captions: Sequence[str], swap_passed: bool) -> Objection:
+        """Return the first objection to a wording, an empty one if there is none: rules first, then the judges."""
+        found = objection(worded, parts, worded.question)
+        if found is not None:
+            return found
+        if isinstance(self.judge, LLMJudge) and worded.question != parts.whole:
+            difference = self.judge.same_question(parts.whole, worded.question)
+            if difference:
+                return Objection("meaning", "judge", "Ask for exactly the same thing as the draft.")
+        problems = text_only_problems(worded, self.judge, captions=captions, swap_passed=swap_passed)
+        if problems:
+            return Objection(problems[0].check, problems[0].reason, "Give less away.")
+        return Objection("", "")
+
 
 class ModelScribe:
     """One session in two models' hands."""
@@ -84,7 +137,7 @@ class ModelScribe:
         self.nonce = f"{rng.getrandbits(32):08x}"
 
     def turn(self, turns: Sequence[Turn], hints: Sequence[str]) -> str:
-        """See `Scribe`. A model that fails has written an empty turn, which the length check rejects."""
+        """See `Scribe`. A model that declines has written an empty turn, which is rejected."""
         user = len(turns) % 2 == 0
         messages = self._as_user(turns) if user else self._as_assistant(turns)
         if hints:
@@ -93,6 +146,8 @@ class ModelScribe:
         chat = self.writer.user if user else self.writer.assistant
         try:
             return clean(chat(messages))
+        except NoReplyError:
+            raise
         except ChatFailedError:
             return ""
 
@@ -146,18 +201,6 @@ class ModelScribe:
         return parts
 
 
-def clean(reply: str) -> str:
-    """Return a reply without outer white space, outer quotation marks and line breaks.
-
-    >>> clean('  "How do I\\n\\nbegin?" ')
-    'How do I begin?'
-    """
-    text = " ".join(reply[:MAX_TURN].split())
-    if len(text) > 1 and text[0] == text[-1] == '"' and text.count('"') == 2:
-        text = text[1:-1].strip()
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Background:
     """A paragraph on a topic with the things that it names (MEMLENS, C.4, step 1)."""
@@ -166,8 +209,8 @@ class Background:
     entities: tuple[str, ...]
 
 
-class QuestionWriter:
-    """Words questions and backgrounds with a chat model; it sees no answer and no picture."""
+class BackgroundWriter:
+    """Writes backgrounds with a chat model."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
@@ -181,13 +224,6 @@ class QuestionWriter:
         reply = ask_json(self.chat, [{"role": "user", "content": text}], {"paragraph": str, "entities": list})
         names = tuple(dict.fromkeys(str(name).strip() for name in reply["entities"]))
         return checked_background(reply["paragraph"].strip(), names)
-
-    def question(self, blueprint: Blueprint) -> str:
-        """Return another wording of a blueprint's question; the checks of `questions` decide whether it will do."""
-        facts = "\n".join(f"- {fact.text}" for fact in blueprint.facts)
-        text = prompt("question", facts=facts, question=blueprint.question)
-        reply = ask_json(self.chat, [{"role": "user", "content": text}], {"question": str})
-        return clean(reply["question"])
 
 
 def checked_background(paragraph: str, names: Sequence[str]) -> Background:

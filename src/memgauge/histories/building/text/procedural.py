@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime
 
-from memgauge.histories.building.model import Fact, Turn
+from memgauge.histories.building.model import Blueprint, Fact, Turn
 from memgauge.histories.building.text.banks import Line, banks
 from memgauge.histories.building.text.log import AttemptLog
 from memgauge.histories.building.text.types import Plan, Topic
@@ -41,6 +41,17 @@ class ProceduralWriter:
     def __init__(self, log: AttemptLog | None = None, validators: Sequence[Validator] | None = None) -> None:
         self.log = log if log is not None else AttemptLog()
         self.validators = tuple(validators) if validators is not None else chain()
+
+    def question(
+        self,
+        blueprint: Blueprint,
+        rng: random.Random,
+        *,
+        captions: Sequence[str] = (),
+        swap_passed: bool = False,
+    ) -> str:
+        """Return the blueprint's own question, which came from templates."""
+        return blueprint.question
 
     def session(
         self,

@@ -105,7 +105,9 @@ def text_only_problems(
 
     Right with a confidence of at least 0.5 in the first two ways rejects; so does the third where captions are given.
     With few possible answers the judge is asked five times with shuffled options, and four right answers reject
-    unless the counterfactual swap has passed, which proves more.
+    unless the counterfactual swap has passed, which proves more. Where all answers can be listed and the swap has
+    passed, what is rejected must not depend on which of them is right, or the one that never occurs would be known:
+    there a confident guess at any of them rejects.
     """
     if blueprint.visual_need == "sufficient":
         return []
@@ -117,6 +119,8 @@ def text_only_problems(
     if few and swap_passed:
         return []
     small = blueprint.answer_space if len(blueprint.answer_space) <= SMALL_SPACE else ()
+    rejecting = small if small and swap_passed else (blueprint.answer,)
+    rejected = {tuple(words(value)) for value in rejecting}
     form = answer_form(blueprint.answer)
     shuffler = random.Random(seed)
     for name, texts in ways:
@@ -126,8 +130,7 @@ def text_only_problems(
             if few:
                 shuffler.shuffle(options)
             guess = judge.answer_without_images(TextItem(blueprint.question, texts, tuple(options), form))
-            correct = words(guess.answer) == words(blueprint.answer)
-            right += correct and (few or guess.confidence >= CONFIDENT)
+            right += tuple(words(guess.answer)) in rejected and (few or guess.confidence >= CONFIDENT)
         if right >= (TOO_OFTEN if few else 1):
             return [Problem("text_only", f"answered from the {name}")]
     return []

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memgauge.errors import MemgaugeError
-from memgauge.histories.building.model import Fact, Turn
+from memgauge.histories.building.model import Blueprint, Fact, Turn
 from memgauge.histories.building.text.log import AttemptLog
 from memgauge.histories.building.text.types import PASSED, Draft, Plan, Profile, Scribe, Topic, Verdict, profile_named
 from memgauge.histories.building.text.validators.checks import Validator
@@ -30,10 +30,38 @@ class SessionRejectedError(MemgaugeError):
         self.reason = reason
 
 
+class QuestionRejectedError(MemgaugeError):
+    """No attempt at a question passed its checks; `reason` is `check, reason` of the last rejection."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no wording of the question passed its checks; the last rejection was {reason}")
+        self.reason = reason
+
+
 class Writer(Protocol):
-    """Writes whole sessions: `ProceduralWriter` and `ModelWriter`."""
+    """Writes whole sessions, and words questions: `ProceduralWriter` and `ModelWriter`."""
 
     log: AttemptLog
+
+    def question(
+        self,
+        blueprint: Blueprint,
+        rng: random.Random,
+        *,
+        captions: Sequence[str] = (),
+        swap_passed: bool = False,
+    ) -> str:
+        """Return the question of a blueprint, worded anew by a writer that can do that.
+
+        Parameters
+        ----------
+        blueprint : the answerable item, of a refusal too, so that both are screened alike.
+        captions : of its pictures, as they are exported.
+        swap_passed : whether other pictures under the same texts were shown to give another answer.
+
+        Raises `QuestionRejectedError` after four attempts.
+        """
+        ...
 
     def session(
         self,
