@@ -145,6 +145,8 @@ def test_a_log_gives_the_rows_of_a_direct_run(evaluate, histories, tmp_path, opt
     rows = load_responses(out)
     assert comparable(rows).equals(comparable(expected), null_equal=True)
     assert set(rows.drop_nulls("judge")["judge"]) == ({"inspect openai-api/scripted/judge"} if judged else set())
+    record = json.loads((out / "run.json").read_text())
+    assert record.get("judges", []) == (["inspect openai-api/scripted/judge"] if judged else [])
     assert 0 < rows["flops_read"].null_count() < rows.height / 2 or "--count" in options
 
     # The scorer said the same in the log, and a question without a verdict is not zero.
