@@ -178,6 +178,7 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, way, status):
         _, said = running.communicate(timeout=30)
         assert running.returncode == status
         assert "Traceback" not in said
+        assert ("the same command goes on from there" in said) == (way == signal.SIGINT)
         sent, kept = server.count, load_responses(tmp_path / "r").height
         assert sent - 4 <= kept <= sent  # two in flight, two perhaps answered and not yet written
         assert subprocess.run(command, check=False).returncode == 0

@@ -43,6 +43,7 @@ def make_app(called: str | None = None) -> App:
         version=__version__,
         help_format="plaintext",
         result_action="return_value",
+        suppress_keyboard_interrupt=False,  # `main` says what a stop means
     )
     for name, (target, text) in COMMANDS.items():
         if name == called:

@@ -112,6 +112,7 @@ def _row(state: TaskState, reference: str, back: Answer | NoReply, graded: Grade
         "finish_reason": None if isinstance(back, NoReply) else back.finish_reason,
         "outcome": str(graded.outcome),
         "answer": graded.answer,
+        "abstain_kind": graded.abstain_kind,
         "correct": graded.correct,
         "error": graded.error,
     }
