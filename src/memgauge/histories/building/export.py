@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from memgauge.files import file_sha256
 from memgauge.histories.building.accounting import Length
 from memgauge.histories.building.profiles import largest_remainder
 from memgauge.histories.building.seeds import digest
-from memgauge.histories.building.store import file_hash
 from memgauge.histories.building.units import Body, record
 
 if TYPE_CHECKING:
@@ -219,4 +219,4 @@ def names_hash(files: Iterable[str]) -> str:
 
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return hash and size of each file."""
-    return {name: {"sha256": file_hash(folder / name), "bytes": (folder / name).stat().st_size} for name in names}
+    return {name: {"sha256": file_sha256(folder / name), "bytes": (folder / name).stat().st_size} for name in names}

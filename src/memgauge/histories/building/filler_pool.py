@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.files import file_sha256
 from memgauge.histories.building.model import Turn
 from memgauge.histories.building.seeds import rng
-from memgauge.histories.building.store import file_hash
 from memgauge.histories.building.text.fillers import Filler, FillerFilter, read_fillers, token_count
 
 FORMS = ("ultrachat", "oasst", "sharegpt")
@@ -43,7 +43,7 @@ def public_name(spec: str) -> str:
     if spec == "procedural":
         return spec
     form, path = split_spec(spec)
-    return f"{form}:{file_hash(path)}"
+    return f"{form}:{file_sha256(path)}"
 
 
 @cache

@@ -51,9 +51,3 @@ def sweep(folder: Path) -> int:
     for path in left:
         path.unlink(missing_ok=True)
     return len(left)
-
-
-def file_hash(path: Path) -> str:
-    """Return the sha256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

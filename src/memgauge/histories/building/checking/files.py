@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memgauge.errors import InputError
+from memgauge.files import file_sha256
 from memgauge.histories.building.checking.folder import Folder, Item, sessions_of
 from memgauge.histories.building.checking.gates import Structural
 from memgauge.histories.building.checking.photographs import PhotographGates, Photographs
@@ -19,7 +20,6 @@ from memgauge.histories.building.export import names_hash, subset
 from memgauge.histories.building.pictures.kinds import KINDS
 from memgauge.histories.building.profiles import PAPER_COUNTS
 from memgauge.histories.building.question import recipe_of
-from memgauge.histories.building.store import file_hash
 from memgauge.histories.pictures_at import MAX_BYTES
 from memgauge.histories.reading import Faults, raw_records
 from memgauge.progress import Progress
@@ -248,7 +248,7 @@ class FileGates:
             if "/" in name or "\\" in name or not path.is_file() or path.is_symlink():
                 self.hashes.add(f"{name}: is not there")
                 continue
-            size, sha256 = path.stat().st_size, known.get(name) or file_hash(path)
+            size, sha256 = path.stat().st_size, known.get(name) or file_sha256(path)
             if not isinstance(about, dict) or (about.get("bytes"), about.get("sha256")) != (size, sha256):
                 self.hashes.add(f"{name}: not the bytes of the build ({size:,} bytes, sha256 {sha256[:12]}...)")
         for name in self.folder.tables:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError, unknown_name
+from memgauge.files import file_sha256
 from memgauge.histories.building.pictures.album import Gathering
 from memgauge.histories.building.pictures.channels import Channels, read_channels
 from memgauge.histories.building.pictures.entities import NAMES
@@ -21,7 +22,6 @@ from memgauge.histories.building.pictures.sources import (
     url_source,
 )
 from memgauge.histories.building.pictures.watermarks import need_reader, text_reader
-from memgauge.histories.building.store import file_hash
 
 FORMS = ("procedural", "folder:DIR", "urls:FILE", "crawl")
 MOST_REUSE = 25
@@ -67,12 +67,12 @@ class PhotoOptions:
             return ""
         path = Path(self.path)
         if self.kind == "urls":
-            return file_hash(path)
+            return file_sha256(path)
         total = hashlib.sha256()
         for file in sorted(p for p in path.rglob("*") if p.is_file()):
             total.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
         if (path / "index.jsonl").is_file():
-            total.update(file_hash(path / "index.jsonl").encode())
+            total.update(file_sha256(path / "index.jsonl").encode())
         return total.hexdigest()
 
     def source(self) -> Source:
