@@ -218,9 +218,9 @@ def check(
 
     Exit status: 0 when no gate fails, 1 when one does, 2 when the folder cannot be read.
     """
+    from memgauge.cli.histories_checking import print_report
     from memgauge.cli.output import print_json
     from memgauge.histories.building.checking import check_folder
-    from memgauge.histories.building.checking.printing import print_report
 
     report = check_folder(folder, sample=sample)
     if html is not None:

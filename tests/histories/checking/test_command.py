@@ -9,11 +9,11 @@ import pytest
 from broken import Broken
 
 from memgauge.cli.app import run
+from memgauge.cli.histories_checking import print_report
 from memgauge.cli.output import write_page
 from memgauge.errors import InputError
 from memgauge.histories.building.checking import check_folder
 from memgauge.histories.building.checking.page import check_page
-from memgauge.histories.building.checking.printing import print_report
 from memgauge.histories.building.checking.variety import Variety
 
 
