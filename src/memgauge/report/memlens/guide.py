@@ -7,8 +7,9 @@ READING: tuple[tuple[str, str], ...] = (
         "Accuracy, all questions and mean of abilities",
         "Right over answered and abstained. Declining is right for questions whose answer the conversation does not "
         "hold, and wrong elsewhere: a system that always declines has 100 % on answer refusal and 0 % on the rest. "
-        "Intervals redraw questions; they say how far other questions like these could lead, not what another run of "
-        "the same model would give.",
+        "Intervals are over questions; they say how far other questions like these could lead, not what another run of "
+        "the same model would give. Shares of questions have exact intervals here (Clopper-Pearson), and bootstrap "
+        "intervals under Outcomes, which differ a little; with few questions the exact ones are safer.",
     ),
     (
         "Coverage and per-answer accuracy",
