@@ -133,6 +133,18 @@ def test_another_configuration_is_refused(built, tmp_path):
         build(tmp_path / "other", config())
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_build_of_another_version_is_not_continued(tmp_path, finished):
+    """Its texts would come from other banks; a folder from before versions were kept has none."""
+    options = {**config().to_dict(), "array": False}
+    manifest = {"format": "memgauge-histories", "format_version": 1, "config": options}
+    (tmp_path / "H" / WORK).mkdir(parents=True)
+    path = tmp_path / "H" / ("manifest.json" if finished else f"{WORK}/config.json")
+    path.write_text(json.dumps(manifest if finished else options))
+    with pytest.raises(InputError, match=r"format_version: (1|None) here, \d+ asked for"):
+        build(tmp_path / "H", config())
+
+
 def test_a_folder_is_built_by_one_process_at_a_time(tmp_path):
     (tmp_path / "H" / WORK / "units").mkdir(parents=True)
     with pipeline.locked(tmp_path / "H"), pytest.raises(InputError, match="another process"):

@@ -52,6 +52,14 @@ def test_files_of_fillers_that_cannot_be_used(tmp_path):
     config = build_config("quick", questions=1, lengths=("32k",), fillers=f"ultrachat:{few}")
     with pytest.raises(InputError, match="5 conversations can be used, at least 100"):
         build(tmp_path / "H", config, jobs=1)
+    assert not (tmp_path / "H").exists()
+
+
+def test_a_counter_that_is_not_there_leaves_no_folder(tmp_path):
+    config = build_config("quick", questions=1, lengths=("32k",), counter=f"hf:{tmp_path / 'gone'}")
+    with pytest.raises(InputError, match="give hf:FOLDER with a tokenizer.json"):
+        build(tmp_path / "H", config, jobs=2)  # before any process is started
+    assert not (tmp_path / "H").exists()
 
 
 def test_an_ontology_of_ones_own(tmp_path):

@@ -251,3 +251,22 @@ def test_no_phrase_of_a_pool_counts(pool: str) -> None:
     counts = r"\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+)\b"
     phrases = [text for pair in pairs(pool) for text in (pair.said, pair.asked)]
     assert not [text for text in phrases if re.search(counts, text.lower())]
+
+
+def test_no_thing_with_a_date_belongs_to_a_season() -> None:
+    """A session, a ticket or a ringed day may lie in any month: a "July village fair" in March confuses."""
+    months = "january|february|march|april|june|july|august|september|october|november|december"
+    seasons = rf"\b({months}|spring|summer|autumn|winter|midsummer|solstice|harvest|ski|snow|year|yearly|annual)\b"
+    things = [thing for thing in (*pairs("events"), *pairs("undertakings")) if thing.id != "harvest job"]
+    assert not [thing for thing in things if re.search(seasons, f"{thing.said} {thing.asked}".lower())]
+
+
+def test_questions_fit_things_of_either_number() -> None:
+    """Things such as "emblem proposals" and "row of glass domes" fill the same place of a question."""
+    for name, templates in bank("wordings").items():
+        if name.startswith(("msr_", "tr_order", "tr_date_when")) and name.endswith("?"):
+            assert not [
+                text
+                for text in templates
+                if re.search(r"\b(does|has|is|was) \{q[sp]\}|\{q[sp]\} (does|has|is|was|owes)\b", text)
+            ]

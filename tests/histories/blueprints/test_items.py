@@ -304,3 +304,11 @@ def test_two_seeds_share_no_question():
     ]
     assert not asked[0] & asked[1]
     assert min(map(len, asked)) == 24 * len(BUILDERS)
+
+
+def test_no_receipt_lies_ahead_of_its_session(items):
+    for item in items["msr_arithmetic"] + items["tr_date_b"]:
+        for placed in item.placed:
+            truth = placed.fact.images[0].truth
+            if placed.fact.images[0].kind == "receipt":
+                assert datetime.fromisoformat(f"{truth['date']} {truth['time']}") < placed.date

@@ -7,6 +7,7 @@ import pytest
 from memgauge.histories.building.ontology import built_in
 from memgauge.histories.building.text.banks import MINIMUM, banks, read_lines, variants
 from memgauge.histories.building.text.lint import problems
+from memgauge.histories.building.text.validators.wording import disambiguation
 
 FILES = (*MINIMUM, "advice", "returns", "markers", "pronouns")
 
@@ -22,7 +23,7 @@ def test_every_sub_attribute_has_its_own_advice():
     advice = banks().advice
     assert {leaf.sub_attribute for leaf in built_in().leaves()} == set(advice) == set(banks().domains)
     assert len(advice) == 19
-    assert all(len(lines) >= 12 for lines in advice.values())
+    assert all(len(lines) >= 36 for lines in advice.values())
     own = [line for lines in advice.values() for line in lines]
     assert len(set(own) | set(banks().general)) == len(own) + len(banks().general)
 
@@ -36,6 +37,7 @@ def test_no_sentence_says_what_only_a_picture_or_an_answer_may_say(name):
         for text in variants(line.lstrip("> ")):
             bare = text.replace("{t}", "").replace("{a}", "").replace("{u}", "").replace("{s}", "")
             assert problems(bare) == [], text
+            assert disambiguation(bare, []) is None, text
 
 
 @pytest.mark.parametrize("name", ["general", "advice", "questions", "acknowledgements", "picture_acknowledgements"])

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from memgauge.grading.typed.prepare import Prepared, Span
-from memgauge.grading.typed.words import word_list
+from memgauge.grading.typed.words import bordered, word_list
 
-_STOP = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|\n+")
-_STOP_WIDE = re.compile(r"[.!?;…]+[\"')\]]*(?=\s|$)|(?<=[^\x00-\x7f])[.!?;]|\n+")
+# A stop before a blank, or a run of line ends; behind other letters than English ones a stop needs no blank.
+_CLOSED = r"[.!?;…]*[\"')\]]*(?=\s|$)"
+_STOP = re.compile(rf"[.!?;…\n](?:(?<=\n)\n*|(?<!\n){_CLOSED})")
+_STOP_WIDE = re.compile(rf"[.!?;…\n](?:(?<=\n)\n*|(?<!\n){_CLOSED}|(?<=[^\x00-\x7f][.!?;]))")
 _EXPLICIT_HINTS = (
     "answer",
     "final",
@@ -59,14 +61,14 @@ EXPLICIT = re.compile(
 )
 """Names what follows as the answer. The end of a match is where the answer begins."""
 
-CONCLUDE = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|to (?:conclude|sum up"
-    r"|summari[sz]e)|in summary|overall"
-    r"|in the end|all in all|finally|which (?:means|makes|gives|leaves|brings)|that (?:means|makes|gives|leaves|brings)"
-    r"|(?:it|this|they|these|those|and) makes?|making|giving|leaving|also|donc|por lo tanto|quindi"
-    r"|portanto|dus|daher)\b,?"
-    r"|所以|因此|⇒|∴|=>"
+_LEADING = bordered(
+    r"so|therefore|thus|hence|consequently|accordingly|in conclusion|to conclude|to sum up|to summari[sz]e|in summary"
+    r"|overall|in the end|all in all|finally|which means|which makes|which gives|which leaves|which brings"
+    r"|that means|that makes|that gives|that leaves|that brings"
+    r"|it makes?|this makes?|they makes?|these makes?|those makes?|and makes?|making|giving|leaving"
+    r"|also|donc|por lo tanto|quindi|portanto|dus|daher"
 )
+CONCLUDE = re.compile(rf"(?:{_LEADING})\b,?|所以|因此|⇒|∴|=>")
 """Draws a conclusion: weaker than naming the answer, stronger than a bare mention."""
 
 _START = r"(?:^|[.!?;,:…—\n(\[-])[\s\"']{0,4}"
@@ -90,9 +92,11 @@ _FIRST = (
     r"|my (?:first|initial|original) (?:guess|thought|count|answer|impression)|earlier i said|first i thought)\b"
     r"[^.!?\n]{0,120}?[,;]?\s(?:but|then|however|yet|though)\b"
 )
-_REVISE = re.compile(rf"{_START}{_OPENER}(?:{_WORDS})\b|{_FIRST}")
+# What either of the two ways can begin with: all other places are passed over at once.
+_BEGINS = r"(?:^|(?=[.!?;,:…—\n(\[-])|\b(?=[aefimo]))"
+_REVISE = re.compile(rf"{_BEGINS}(?:{_START}{_OPENER}(?:{_WORDS})\b|{_FIRST})")
 _REVISE_NO = re.compile(
-    rf"{_START}{_OPENER}(?:{_WORDS}|no(?!\.\s?\d)(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST}"
+    rf"{_BEGINS}(?:{_START}{_OPENER}(?:{_WORDS}|no(?!\.\s?\d)(?=[,.!:—-]|\s(?:it|that|the|there|not|wait)\b))\b|{_FIRST})"
 )
 _QUICK = re.compile(
     r"actually|correct|wait|sorry|apolog|scratch|strike|second thought|reflection|hold on|let me|i m"

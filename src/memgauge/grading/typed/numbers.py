@@ -13,10 +13,22 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 from memgauge.grading.typed.units import Unit, unit_names
-from memgauge.grading.typed.words import CARDINAL, GROUPS, PARTS, SCALES, TENS, TIMES, UNITS, cardinal, decimal
+from memgauge.grading.typed.words import (
+    CARDINAL,
+    GROUPS,
+    PARTS,
+    SCALES,
+    TENS,
+    TIMES,
+    UNITS,
+    cardinal,
+    decimal,
+    word_list,
+)
 
 _MAX_DIGITS = 40
 _FIRST_WORDS = "|".join((*UNITS, *TENS, *SCALES))
+_FIRST_GROUPS = word_list("half dozen couple pair trio once twice thrice none nothing nil never")
 _DIGIT_WORDS = "|".join(word for word, value in UNITS.items() if value < 10)
 _VULGAR = {
     "½": (1, 2),
@@ -69,8 +81,15 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d)"
         r"|\d+(?:[.,]\d+)?|\.\d+"
     )
+    # What any alternative below can begin with: all other places are passed over at once.
+    start = (
+        rf"(?=[-+\d{''.join(map(re.escape, signs))}]|\.\d|[^\x00-\x7f]|\s[{vulgar}]"
+        rf"|(?<![^\W\d_])(?:{_MONTH}|(?:in|since|during|until|year|late|early|mid-?)\s?[12]|(?:of|by|from|to)\s[12]"
+        rf"|minus|negative|{'|'.join(map(re.escape, codes))}|an?[\s-]|{_FIRST_WORDS}|{'|'.join(_FIRST_GROUPS)}"
+        r"|[^\W\d_]+[-_]?\d))"
+    )
     number = re.compile(
-        rf"(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?"
+        rf"{start}(?:(?P<date>\b\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}\b(?:t\d[\d:.z+-]{{0,20}})?"
         rf"|\b\d{{1,2}}([-/.])\d{{1,2}}\3(?:\d{{4}}|\d\d)\b"
         rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\.?,?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?(?:\d{{1,2}}(?:st"
         rf"|nd|rd|th)?\b(?:,?\s(?:19|20)\d\d\b)?|(?:19|20)\d\d\b)"
@@ -80,7 +99,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         rf"|\b(?:of|by|from|to)\s(?:19|20)\d\d\b(?!\s?[%$€£a-z]|,\d)"
         rf"|\b\d{{1,2}}:\d\d(?::\d\d)?\b(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)"
         r"|(?<![\w.,:])(?P<hours>\d{1,3})\s?h\s?(?P<minutes>[0-5]?\d)(?:m(?:in)?)?(?![\w%]|[.,:]\d|\s?min)"
-        rf"|(?P<code>\b(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
+        rf"|(?P<code>\b(?=[^\W\d_]+[-_]?\d)(?!(?:{prefix}|x)\d)[^\W\d_]+[-_]?\d[\w-]*)"
         rf"|(?P<sign>(?<![\w)\].,$€£¥%])(?<![\d)a-z%]\s)[-+](?=[\d.$€£¥])|(?<=\bis\s)-(?=[\d.$€£¥])"
         rf"|(?<![\w)]\s)\b(?:minus"
         rf"|negative)\s)?(?P<prefix>(?:{prefix})\s?)?(?P<sign2>-)?"
@@ -95,7 +114,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         r"|\b(?P<single>an?)(?=\s(?:minute|hour|day|week|month|year)\sand\b)"
         rf"|\b(?P<words>{CARDINAL})\b(?:\sand\s(?P<andpart>(?:a|one)\shalf|(?:a|one)\squarter"
         rf"|three[\s-]quarters|a\sthird)|\spoint(?P<point>(?:\s(?:{_DIGIT_WORDS})\b){{1,6}}))?"
-        r"|\b(?P<times>once|twice|thrice)\b|\b(?P<none>none|nothing|nil|never)\b"
+        r"|\b(?P<times>once|twice|thrice)\b|\b(?P<none>none|nothing|nil|never)\b)"
     )
     units = sorted(unit_names(), key=len, reverse=True)
     suffix = re.compile(
@@ -110,12 +129,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 @cache
 def _hint() -> re.Pattern[str]:
-    words = "|".join(
-        (
-            _FIRST_WORDS,
-            r"an? (?=\w{3,6} and)|half|dozen|couple|pair|trio|once|twice|thrice|none|nothing|nil|never|quarter|third",
-        )
-    )
+    words = "|".join((_FIRST_WORDS, r"an? (?=\w{3,6} and)", *_FIRST_GROUPS, "quarter", "third"))
     return re.compile(rf"[\d{''.join(_VULGAR)}{''.join(_CIRCLED)}]|\b(?:{words})\b")
 
 
@@ -135,19 +149,20 @@ _SCALES |= dict.fromkeys(("mn", "mil", "mio", "million", "millions", "m"), 10**6
     "trillion": 10**12,
 }
 
+_TOLD = word_list("told_me told_us told_you told talked talking mentioned asked spoke spoken chatted know heard wrote")
+_TOLD += word_list("posted learned")
 _BEFORE = re.compile(
-    r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
+    # What any alternative below can begin with: all other places are passed over at once.
+    r"(?:^|\b(?=\w)|(?=[^\w ]|\d|\sout))(?:(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
     r"|greater than|over|under|above|below"
-    r"|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!comes )(?<!sums )up to|nearly|almost|close to|approximately"
+    r"|up to(?<!adds up to)(?<!add up to)(?<!adding up to)(?<!added up to)(?<!comes up to)(?<!sums up to)|nearly|almost|close to|approximately"
     r"|approx\.?|around|roughly|circa|ca\.?|upwards? of"
     r"|in the (?:range|region|neighbou?rhood) of"
     r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of"
     r"|maximum of|minimum|maximum|somewhere near"
-    r"|(?<!told me )(?<!told us )(?<!told you )(?<!told )(?<!talked )(?<!talking )(?<!mentioned "
-    r")(?<!asked )(?<!spoke )(?<!spoken )(?<!chatted )(?<!know )(?<!heard )(?<!wrote )(?<!posted "
-    r")(?<!learned )about"
+    rf"|about{''.join(f'(?<!{verb} about)' for verb in _TOLD).replace('_', ' ')}"
     r"|ungefähr|etwa|circa|environ|presque|alrededor de|aproximadamente|mindestens|höchstens|au moins|al menos)"
-    r"|(?<![=-])[~≈<>≤≥]=?|±)\s{0,2}$"
+    r"|[~≈<>≤≥](?<![=-].)=?|±)\s{0,2}$"
     r"|(?P<reject>\b(?:(?:down|up|reduced|increased|raised|lowered) from|previously|originally|formerly"
     r"|used to be|(?:(?:first|initially|originally|previously|earlier|mis)\s?(?:counted|thought|said|guessed|assumed"
     r"|wrote|answered))|not|isn't|aren't|wasn't|rather than|instead of|as opposed to|excluding|except|without"
@@ -161,7 +176,7 @@ _BEFORE = re.compile(
     r"|(?P<among>(?:^|[.!?;:,\n\"'(])[\s\"']{0,4}(?:out\s)?of\s(?:(?:the|your|my|these|those|all|a total of)\s){0,2})$"
     r"|(?P<outof>\d\s?(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?|\b(?:none|all|one|two|three|four"
     r"|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?"
-    r"|\w\sout\sof\s(?:the|your|these|those|all|my)?\s?)$"
+    r"|(?<=\w)\sout\sof\s(?:the|your|these|those|all|my)?\s?)$)"
 )
 _AFTER = re.compile(
     r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b"

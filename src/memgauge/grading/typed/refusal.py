@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from memgauge.grading.typed.prepare import Span
+from memgauge.grading.typed.words import bordered
 
 _NOT = (
     r"(?:\b(?:not|never|cannot|cant|nor|neither|nowhere|nothing|without|unable|no(?![,.!:])|dont|doesnt"
@@ -85,8 +86,10 @@ _BROAD = (
     r"|there|found)\b",
     r"\bnothing (?:about|on|regarding|concerning|of the kind|of that)\b",
 )
-_STRONG_RE = re.compile("|".join((*_PHRASES, rf"{_NOT}{_GAP}{_TELL}")))
-_BROAD_RE = re.compile("|".join(_BROAD))
+# Every pattern begins with the border of a word, before a letter or "'d", or with "n't": tell so first, and cheaply.
+_START = r"(?:\b(?=[\w'])|(?=n't))"
+_STRONG_RE = re.compile(f"{_START}(?:{'|'.join((*_PHRASES, f'{_NOT}{_GAP}{_TELL}'))})")
+_BROAD_RE = re.compile(f"{_START}(?:{'|'.join(_BROAD)})")
 _IDIOMS = re.compile(
     r"\b(?:no doubt|not only|not to mention|nothing but|no question about|no wonder|without (?:a )?doubt|if not)\b"
 )
@@ -102,11 +105,11 @@ WEAK = re.compile(
     r"|for (?:sure|certain)|exactly how)\b"
 )
 """Doubt about one's own answer: it refuses where nothing is answered, and takes no answer back."""
+# Each part begins with a letter of its own kind, so that places without such a letter are passed over at once.
 _QUICK = re.compile(
-    r"n't|\bno|not|never|cannot|cant|un|in|lack|missing|absen|limited|too little|n/a|idk|who knows"
-    r"|mystery|guess|silent|omit|left out"
-    r"|beats|need|requir|illeg|indist|indisc|rather not|won't|too |abstain|pass|declin|refrain|refus"
-    r"|impossible|fail|hard|difficult|without|dont|require|need|specul"
+    r"n(?:'t|ot|ever|/a|eed|(?<=\bn)o)|un|i(?:n|dk|lleg|mpossible)|cannot|cant|lack|l(?:imited|eft out)|m(?:issing|ystery)"
+    r"|a(?:bsen|bstain)|too |w(?:ho knows|on't|ithout)|guess|s(?:ilent|pecul)|omit|beats"
+    r"|r(?:equir|ather not|efrain|efus)|pass|d(?:eclin|ifficult|ont)|fail|hard"
 )
 
 
@@ -118,8 +121,9 @@ def _foreign() -> re.Pattern[str]:
     )
 
 
-_FOREIGN_HINT = re.compile(
-    r"[^\x00-\x7f]|\b(?:nicht|kein|keine|pas|aucune?|jamais|no se|no hay|no lo|nunca|ningun|non|mai"
+# What can only stand in a refusal in another language, if anything does: words in ASCII, or any other letter.
+_FOREIGN_WORDS = bordered(
+    r"nicht|kein|keine|pas|aucune?|jamais|no se|no hay|no lo|nunca|ningun|non|mai"
     r"|nessun\w*|nao|niet|geen|nooit"
     r"|inte|aldrig|ikke|ei|nie|brak|nu|nem|nincs|belirtilm\w*|bilm\w*|bilgi|tidak|belum|inconnue?"
     r"|impossible de|desconocid\w*|unbekannt"
@@ -127,8 +131,10 @@ _FOREIGN_HINT = re.compile(
     r"|informaz\w+|dati|datos|dados"
     r"|ukendt|ukjent|informac\w+|erw\w+|sin|sem|senza|zonder|ohne|impos\w+|falta\w*|tak|fehlen|elegtelen"
     r"|no|nije|nisu|nema|ni|ne|nedovoljno|hindi|walang|wala|haijatajwa|haikutajwa|sijui|hakuna|taarifa"
-    r"|nav|nezinu|nepietiek|ez|ekki|engar)\b"
+    r"|nav|nezinu|nepietiek|ez|ekki|engar"
 )
+_FOREIGN_HINT = re.compile(rf"(?:{_FOREIGN_WORDS})\b")
+_FOREIGN_LETTER = re.compile(r"[^\x00-\x7f]")
 
 
 def refusal_in(low: str, begin: int = 0, end: int | None = None, *, broad: bool = False) -> Span | None:
@@ -148,7 +154,7 @@ def refusal_in(low: str, begin: int = 0, end: int | None = None, *, broad: bool 
                 idiom = _IDIOMS.search(low, max(begin, match.start() - 1), match.end())
                 if idiom is None or not idiom.start() <= match.start() + 1:
                     return match.span()
-    if _FOREIGN_HINT.search(low, begin, stop):
+    if _FOREIGN_HINT.search(low, begin, stop) or (not low.isascii() and _FOREIGN_LETTER.search(low, begin, stop)):
         found = _foreign().search(low, begin, stop)
         if found is not None:
             return found.span()

@@ -13,6 +13,21 @@ def word_list(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def bordered(words: str) -> str:
+    r"""Return a pattern for any of `words`, joined by "|", where a word begins; each begins with a letter of its own.
+
+    It finds what `\b(?:words)` finds, several times faster: its first letters stand outside, so that the search passes
+    over places that hold none of them.
+
+    >>> bordered("so|thus|since")
+    's(?<=\\bs)(?:o|ince)|t(?<=\\bt)(?:hus)'
+    """
+    rests: dict[str, list[str]] = {}
+    for word in words.split("|"):
+        rests.setdefault(word[0], []).append(word[1:])
+    return "|".join(rf"{first}(?<=\b{first})(?:{'|'.join(rest)})" for first, rest in rests.items())
+
+
 _UNITS = word_list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"

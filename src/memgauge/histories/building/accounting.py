@@ -59,7 +59,7 @@ class Accounting:
 
     def __post_init__(self) -> None:
         if self.picture not in ("patch", "rest") and not re.fullmatch(r"fixed:[1-9]\d{0,5}", self.picture):
-            raise InputError(f"a picture's price is fixed:N or patch, not {self.picture!r}")
+            raise InputError(f"a picture's price is fixed:N, N from 1 to 999999, or patch, not {self.picture!r}")
         if self.counter not in ("regex", "tiktoken") and not self.counter.startswith("hf:"):
             raise unknown_name("token counter", self.counter, ["regex", "tiktoken", "hf:FOLDER"])
 

@@ -22,7 +22,7 @@ from memgauge.histories.building.profiles import (
 from memgauge.histories.building.topics import ontology_of
 
 FORMAT = "memgauge-histories"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever the same options give other files."""
 
 

@@ -54,7 +54,10 @@ def pool(spec: str) -> tuple[Filler, ...]:
     found = tuple(islice((f for f in read_fillers(path, form) if usable.accepts(f.turns)), POOL))
     if len(found) < 100:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in usable.reasons.most_common())
-        raise InputError(f"{path}: {len(found)} conversations can be used, at least 100 are needed ({reasons})")
+        raise InputError(
+            f"{path}: {len(found)} conversations can be used, at least 100 are needed"
+            f"{f' (left out: {reasons})' if reasons else ''}; give a larger file, or --fillers procedural"
+        )
     return found
 
 

@@ -22,7 +22,9 @@ from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError
 from memgauge.files import write_whole
-from memgauge.histories.building.config import FORMAT, BuildConfig, differences
+from memgauge.histories.building.accounting import token_counter
+from memgauge.histories.building.config import FORMAT, FORMAT_VERSION, BuildConfig, differences
+from memgauge.histories.building.filler_pool import pool
 from memgauge.histories.building.photographs import Ledger, ledger
 from memgauge.histories.building.pictures.album import Album, gather, gathered, read_album
 from memgauge.histories.building.publish import publish
@@ -32,7 +34,7 @@ from memgauge.histories.building.room import check_room, check_writable, nearest
 from memgauge.histories.building.selection import Selection, select
 from memgauge.histories.building.store import sweep
 from memgauge.histories.building.units import Header, drop_unanswered, read_header, unit_path
-from memgauge.histories.building.writers import check_writer, writer_factory
+from memgauge.histories.building.writers import PROCEDURAL, check_writer, writer_factory
 from memgauge.progress import Progress
 
 WORK = ".build"
@@ -124,18 +126,23 @@ def read_config(out: Path) -> dict[str, Any]:
 def _begin(out: Path, config: BuildConfig, array: bool) -> dict[str, Any] | None:
     """Check what the folder holds and whether it can be filled; returns the manifest when the build is finished.
 
-    Nothing is written where the build cannot begin.
+    Nothing is written where the build cannot begin, be it for the folder, the token counter or the file of fillers.
     """
-    asked = {**config.to_dict(), "array": array}
+    # Another version gives other files for the same options, so that a build is never continued across versions.
+    asked = {"format_version": FORMAT_VERSION, **config.to_dict(), "array": array}
     manifest_file, config_file = out / "manifest.json", out / WORK / "config.json"
     if not os.access(nearest(out), os.X_OK) or not nearest(out).is_dir():
         check_writable(out)
     if manifest_file.exists():
         manifest = _read_manifest(manifest_file)
-        _refuse_other(out, manifest.get("config", {}), asked)
+        options = {"format_version": manifest.get("format_version"), **manifest.get("config", {})}
+        _refuse_other(out, options, asked)
         shutil.rmtree(out / WORK, ignore_errors=True)
         return manifest
     check_writable(out)
+    token_counter(config.accounting.counter)
+    if config.fillers != PROCEDURAL:
+        pool(config.fillers)
     if config_file.exists():
         _refuse_other(out, read_config(out), asked)
         return None
@@ -239,11 +246,11 @@ def _workers(config: BuildConfig, out: Path, jobs: int) -> Iterator[Any]:
         maker = Maker(config, out, writer_factory(config.writer, out / WORK))
         yield lambda places: map(maker.make, places)
         return
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (config, out))
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (config, out))
 
     def make_all(places: Sequence[Place]) -> Iterator[Header]:
         try:
-            for future in as_completed([pool.submit(_work, place) for place in places]):
+            for future in as_completed([executor.submit(_work, place) for place in places]):
                 yield future.result()
         except BrokenProcessPool as error:
             raise MemgaugeError(
@@ -258,7 +265,7 @@ def _workers(config: BuildConfig, out: Path, jobs: int) -> Iterator[Any]:
             worker.terminate()
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 _maker: Maker | None = None

@@ -6,6 +6,7 @@ With `told` the text also says what each picture shows: the paper's items whose 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from fractions import Fraction
 from random import Random
 
@@ -61,7 +62,7 @@ def _tag(draft: Draft) -> tuple[ImageSpec, int]:
 
 
 def _receipt(draft: Draft, index: int) -> tuple[ImageSpec, int]:
-    """Return a receipt of the day of its session, and its total."""
+    """Return a receipt of the day before its session, so that no hour on it lies ahead, and its total."""
     image, props = draft.image, bank("props")
     items = image.sample(props["receipt_items"], image.randint(2, 5))
     lines = [{"item": item, "cents": image.randrange(120, 4000)} for item in items]
@@ -71,7 +72,7 @@ def _receipt(draft: Draft, index: int) -> tuple[ImageSpec, int]:
         shop=image.choice(props["shops"]),
         lines=lines,
         total_cents=total,
-        date=iso(draft.dates[index]),
+        date=iso(draft.dates[index] - timedelta(days=1)),
         time=time_of_day(image),
     )
     return picture, total

@@ -17,15 +17,15 @@ Line = tuple[str, ...]
 """The variants of one line of a bank."""
 
 MINIMUM = {
-    "openers": 60,
-    "followups": 80,
-    "acknowledgements": 40,
-    "general": 120,
-    "questions": 40,
-    "connectors": 20,
-    "picture_acknowledgements": 20,
+    "openers": 180,
+    "followups": 310,
+    "acknowledgements": 200,
+    "general": 780,
+    "questions": 240,
+    "connectors": 50,
+    "picture_acknowledgements": 45,
 }
-"""Fewest lines of each bank; each sub-attribute has at least 12 sentences of advice."""
+"""Fewest lines of each bank; each sub-attribute has at least 36 sentences of advice."""
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(.*?)\}")
