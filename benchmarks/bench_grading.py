@@ -2,15 +2,18 @@
 
     python benchmarks/bench_grading.py [--count N] [--json]
 
-The answers are the labelled ones of the tests (tests/data/answers.jsonl, kind `memlens_score`), each behind another
-first sentence, so that no answer is seen twice. Time is that of the processor.
+The answers are the labelled ones of the tests (tests/data/answers.jsonl, kind `memlens_score`) in turn: as they are,
+and each behind another sentence with a number in it, so that there is more to read and no answer is seen twice. No
+grade is kept from one answer to the next. Time is that of the processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +35,26 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    cases = labelled()
-    answers = [
-        (case, f"I have looked at part {i}.\n\n{case['prediction']}")
-        for i in range(given.count)
-        for case in [cases[i % len(cases)]]
-    ]
+    figures = []
+    for name, lead in (("as labelled", ""), ("behind a sentence", "I have looked at part {}.\n\n")):
+        answers = [(case, lead.format(i) + case["prediction"]) for i, case in enumerate(in_turn(given.count))]
+        seconds = graded(answers)
+        characters = sum(len(text) for _, text in answers) / len(answers)
+        figures.append({"answers": name, "n": len(answers), "mean_characters": characters, "cpu_seconds": seconds})
+        if not given.json:
+            rate = len(answers) / seconds
+            print(f"{name}: {len(answers):,} of {characters:.0f} characters: {seconds:.2f} s, {rate:,.0f} a second")
+    if given.json:
+        print(json.dumps(figures, indent=2))
+
+
+def in_turn(count: int) -> Iterable[dict[str, Any]]:
+    """Yield the labelled cases again and again."""
+    return itertools.islice(itertools.cycle(labelled()), count)
+
+
+def graded(answers: list[tuple[dict[str, Any], str]]) -> float:
+    """Grade all answers; return the seconds."""
     began = time.process_time()
     for case, text in answers:
         subtype = infer_subtype(case["question_type"], case["question"], case["reference"], case["question_subtype"])
@@ -48,13 +65,7 @@ def main() -> None:
             reference=case["reference"],
             old_answer=case.get("old_answer"),
         )
-    seconds = time.process_time() - began
-    characters = sum(len(text) for _, text in answers) / len(answers)
-    if given.json:
-        print(json.dumps({"answers": len(answers), "mean_characters": characters, "cpu_seconds": seconds}, indent=2))
-        return
-    rate = len(answers) / seconds
-    print(f"{len(answers):,} answers of {characters:.0f} characters: {seconds:.2f} s, {rate:,.0f} a second")
+    return time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -39,11 +39,11 @@ def file_sha256(path: Path) -> str:
 
 
 @contextmanager
-def whole_folder(folder: Path, *, kind: str, replace: bool = False) -> Iterator[Path]:
+def whole_folder(folder: Path, *, kind: str, replace: bool | None = None) -> Iterator[Path]:
     """Fill a folder so that it appears whole or not at all: yields one beside it, which takes its place at the end.
 
     Raises `InputError` when `folder` is there and not empty. `replace` removes it then, and only if its manifest.json
-    says that its `format` is `kind`.
+    says that its `format` is `kind`; None is for a command that has no --force.
     """
     folder = folder.expanduser().absolute()
     if folder.is_symlink():
@@ -67,7 +67,7 @@ def whole_folder(folder: Path, *, kind: str, replace: bool = False) -> Iterator[
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _check_free(folder: Path, kind: str, replace: bool) -> None:
+def _check_free(folder: Path, kind: str, replace: bool | None) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -75,7 +75,10 @@ def _check_free(folder: Path, kind: str, replace: bool) -> None:
     if not any(folder.iterdir()):
         return
     if not replace:
-        raise InputError(f"{folder}: exists and is not empty; choose another folder, or --force to replace a dataset")
+        advice = (
+            "choose another folder" if replace is None else "choose another folder, or --force to replace a dataset"
+        )
+        raise InputError(f"{folder}: exists and is not empty; {advice}")
     try:
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import json
 import signal
@@ -14,7 +15,7 @@ import pytest
 
 from memgauge.cli.app import run
 from memgauge.errors import InputError
-from memgauge.histories.building import pipeline, selection
+from memgauge.histories.building import pipeline, question, selection
 from memgauge.histories.building.config import BuildConfig, Line, build_config, config_from
 from memgauge.histories.building.pipeline import WORK, build, estimated_bytes
 from memgauge.histories.building.question import Place
@@ -183,6 +184,25 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_text() == "mine"
     assert [p.name for p in (tmp_path / "other").rglob("*")] == [WORK, "swift.json"]
     assert not any(closed.iterdir())
+
+
+def test_a_disk_that_fills_up_stops_the_build_which_then_goes_on(tmp_path, monkeypatch):
+    one, out = config(questions=1), tmp_path / "H"
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as m:
+        m.setattr(question, "put_picture", full)
+        with pytest.raises(InputError, match=r"H: cannot be written any more \(No space left on device\); make room"):
+            build(out, one, jobs=1)
+    assert build(out, one, jobs=1).status == "built"
+
+
+def test_a_review_of_no_build_is_refused(tmp_path, capsys):
+    for words in (["export", str(tmp_path)], ["status", str(tmp_path)]):
+        assert run(["histories", "review", *words]) == 2
+        assert "no build is under way there" in capsys.readouterr().err
 
 
 def test_adding_a_question_leaves_the_others_alone(built, tmp_path):
@@ -405,6 +425,9 @@ def test_three_rounds_of_review(tmp_path, capsys):
             ]
         )
 
+    in_the_way = out / ".build" / "config.json"
+    assert run(["histories", "review", "export", str(out), "--out", str(in_the_way)]) == 2
+    assert "cannot be written" in capsys.readouterr().err
     export("--format", "csv", "--assignees", "ann,bob", "--overlap", "1")
     ann, bob = review_rows(pages / "round1-ann.csv"), review_rows(pages / "round1-bob.csv")
     assert {r["item_id"] for r in ann} == {r["item_id"] for r in bob}

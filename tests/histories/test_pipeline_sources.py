@@ -57,7 +57,7 @@ def test_files_of_fillers_that_cannot_be_used(tmp_path):
 
 def test_a_counter_that_is_not_there_leaves_no_folder(tmp_path):
     config = build_config("quick", questions=1, lengths=("32k",), counter=f"hf:{tmp_path / 'gone'}")
-    with pytest.raises(InputError, match="give hf:FOLDER with a tokenizer.json"):
+    with pytest.raises(InputError, match=r"give hf:FOLDER with a tokenizer\.json"):
         build(tmp_path / "H", config, jobs=2)  # before any process is started
     assert not (tmp_path / "H").exists()
 

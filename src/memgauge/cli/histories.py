@@ -123,8 +123,8 @@ def build(
     from memgauge.histories.building.pictures.options import photo_options
     from memgauge.histories.building.pipeline import build as build_folder
 
-    if jobs < 0:
-        raise InputError(f"--jobs takes 0 or more processes, not {jobs}")
+    if not 0 <= jobs <= 256:
+        raise InputError(f"--jobs takes 0 to 256 processes, not {jobs}")
     photographs = photo_options(
         images,
         scorers=str(image_scorers) if image_scorers else "",

@@ -46,7 +46,7 @@ def preview(
     /,
     *,
     out: Annotated[Path, Parameter(help="The HTML file to write.")],
-    split: Annotated[str | None, Parameter(help="Such as 32k [the shortest].")] = None,
+    length: Annotated[str | None, Parameter(name=["--length", "--split"], help="Such as 32k [the shortest].")] = None,
     gold: Annotated[
         bool, Parameter(negative="", help="Also show the answer, and mark the messages that hold the evidence.")
     ] = False,
@@ -58,6 +58,6 @@ def preview(
     from memgauge.cli.output import write_page
     from memgauge.histories.preview import preview_page
 
-    write_page(out, preview_page(path, question, split=split, gold=gold))
+    write_page(out, preview_page(path, question, split=length, gold=gold))
     print(f"page: {out}")
     return 0

@@ -7,6 +7,7 @@ from the question's wording (MEMLENS, memory abilities and their reporting subty
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from memgauge.errors import unknown_name
 from memgauge.grading.typed.dates import find_dates
@@ -81,6 +82,7 @@ _LONGER = re.compile(r"\b(?:longer|shorter|longest|shortest|more time|less time|
 _TUPLE = re.compile(r"\s*(?:[(\[]?\s?(?:\d{1,2}|[A-J])\s?[)\]]?\s*(?:,|;|→|->|>|-|\bthen\b)?\s*){2,}\s*[.\])]?\s*")
 
 
+@lru_cache(maxsize=4096)
 def infer_subtype(question_type: str, question: str, reference: str, named: str = "") -> str:
     """Return the reporting subtype of a question.
 

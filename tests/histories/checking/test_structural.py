@@ -525,6 +525,15 @@ def test_every_structural_gate_has_a_mutation(built):
     assert {gate.name for gate in gates} == {name for name, _ in MUTATIONS}
 
 
+def test_a_split_that_breaks_off_is_named(built, tmp_path):
+    folder = shutil.copytree(built, tmp_path / "H")
+    path = folder / "dataset_32k.jsonl"
+    path.write_bytes(path.read_bytes()[:-2000])
+    found = failing(folder)
+    assert "dataset_32k.jsonl" in " ".join(found["hashes"].problems)
+    assert "holds no whole record" in " ".join(found["other_forms"].problems)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

@@ -11,7 +11,7 @@ from memgauge.grading.typed.cues import TURNED_DOWN, by_cue, question_words, seg
 from memgauge.grading.typed.prepare import Prepared
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import refusal_in
-from memgauge.grading.typed.words import CARDINAL, ORDINALS, cardinal
+from memgauge.grading.typed.words import CARDINAL, ORDINALS, bordered, cardinal
 
 # English first: short forms are English only, since "mai" and "mars" are words elsewhere.
 _MONTHS = """
@@ -45,7 +45,9 @@ def _pattern() -> re.Pattern[str]:
     day = rf"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|º|ª|\.)?|{ordinal}"
     year = r"(?:1[5-9]|2[01])\d\d|'\d\d"
     said = rf"(?:two thousand(?: and)?|nineteen|twenty)[ -](?:{CARDINAL})"
+    begins = rf"(?=\d|{bordered(f'{month}|{ordinal}')})"  # so does every alternative: other places are passed over
     return re.compile(
+        rf"{begins}(?:"
         r"(?<![\d./-])(?P<y1>\d{4})\s?(?P<s1>[-/._])\s?(?P<m1>\d{1,2})\s?(?P=s1)\s?(?P<d1>\d{1,2})(?![\d])(?![/-]\d)"
         r"|(?<![\d./-])(?P<a2>\d{1,2})\s?(?P<s2>[-/.])\s?(?P<b2>\d{1,2})\s?(?P=s2)\s?(?P<y2>\d{4}|\d\d)(?!\d)(?![/-]\d)"
         r"|(?P<y3>\d{4})\s?[年년]\s?(?P<m3>\d{1,2})\s?[月월]\s?(?P<d3>\d{1,2})(?:\s?[日号號일])?"
@@ -56,7 +58,7 @@ def _pattern() -> re.Pattern[str]:
         rf"|of )?the year\s(?:of\s)?|of\s"
         rf"|in\s)?\s?(?P<y6>{year}|{said})(?!\d)"
         rf"|\b(?P<y7>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s?(?P<m7>{month})\b\.?[\s-]?(?:the\s)?(?P<d7>{day})(?!\d)"
-        rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b"
+        rf"|\b(?P<y8>(?:1[5-9]|2[01])\d\d)(?:,|\s?-|\s?/)?\s(?:the\s)?(?P<d8>{day})\s(?:of\s)?(?P<m8>{month})\b)"
     )
 
 
@@ -76,7 +78,7 @@ def find_dates(low: str) -> list[Dated]:
     >>> [sorted(map(str, d.days)) for d in find_dates("on mon., the 15th of jan., 2024 (05/04/2024)")]
     [['2024-01-15'], ['2024-04-05', '2024-05-04']]
     """
-    if not any(c.isdigit() for c in low) and "thousand" not in low and "twenty" not in low:
+    if not any(map(str.isdigit, low)) and "thousand" not in low and "twenty" not in low:
         return []
     found: list[Dated] = []
     for match in _pattern().finditer(low):
@@ -99,7 +101,7 @@ def find_dates(low: str) -> list[Dated]:
     for item in found:
         if len(item.days) == 2 and len(item.days & clear) == 1:  # another date in the text says which reading is meant
             item.days &= clear
-    for match in re.finditer(r"\?", low):
+    for match in re.finditer(r"\?", low) if found else ():
         for item in found:
             if item.end <= match.start() <= item.end + 40 and not re.search(r"[.!?;\n]", low[item.end : match.start()]):
                 item.flaw = item.flaw or "questioned"
@@ -226,10 +228,17 @@ def _asked(question: str) -> frozenset[str]:
     return frozenset(_root(word) for word in question_words(question))
 
 
+@lru_cache(maxsize=4096)
+def _reference_days(reference: str) -> frozenset[date] | None:
+    """Return the one day that a reference is, None where it is no date or has two readings."""
+    gold = find_dates(reference.strip().lower())
+    return gold[0].days if len(gold) == 1 and len(gold[0].days) == 1 else None
+
+
 def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
     """Read the date that a text commits to; a date that is partial or has two readings is none."""
-    gold = find_dates(reference.strip().lower())
-    if len(gold) != 1 or len(gold[0].days) != 1:
+    gold = _reference_days(reference)
+    if gold is None:
         return UNREADABLE
     low = prepared.low
     found = find_dates(low)
@@ -264,7 +273,7 @@ def read_date(prepared: Prepared, question: str, reference: str) -> Reading:
             return nothing(chosen.flaw, span)
         if len(chosen.days) != 1:
             return nothing("a date with two readings", span)
-        return Reading("committed", chosen.days == gold[0].days, rule, span)
+        return Reading("committed", chosen.days == gold, rule, span)
     gone = refusal_in(low, broad=True)
     return refused(gone) if gone else nothing("no full date")
 

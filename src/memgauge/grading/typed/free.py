@@ -181,11 +181,17 @@ def _read_words(prepared: Prepared, question: str, reference: str, wanted: _Want
     return Reading("committed", True, "the reference in words", chosen)
 
 
+@lru_cache(maxsize=4096)
+def _is_date(low: str) -> bool:
+    """Say whether a reference is a date and nothing else."""
+    dates = find_dates(low)
+    return len(dates) == 1 and not re.search(r"[^\W\d_]", low[: dates[0].begin] + low[dates[0].end :])
+
+
 def _typed(prepared: Prepared, question: str, reference: str) -> Reading | None:
     """Read a reference that is a date, an amount or a yes or no; None for any other."""
     low = reference.strip().lower()
-    dates = find_dates(low)
-    if len(dates) == 1 and not re.sub(r"[\W\d_]+", "", low[: dates[0].begin] + low[dates[0].end :]).strip():
+    if _is_date(low):
         return read_date(prepared, question, reference)
     if polarity(reference) is not None and not re.match(r"\s*(?:what|which|who|where|how)\b", question.lower()):
         return read_yes_no(prepared, question, reference)

@@ -18,6 +18,7 @@ from memgauge.grading.typed.quantity import read_quantity
 from memgauge.grading.typed.reading import Reading
 from memgauge.grading.typed.yesno import read_yes_no
 
+_MODES = get_args(Mode)
 NO_ANSWER = {
     "unfinished": "an unfinished reasoning block commits to nothing",
     "too_long": "more than 500 words commit to nothing",
@@ -79,8 +80,8 @@ def grade_typed(
     """
     if subtype not in SUBTYPES:
         raise unknown_name("subtype", subtype, SUBTYPES)
-    if mode not in get_args(Mode):
-        raise unknown_name("mode", mode, get_args(Mode))
+    if mode not in _MODES:
+        raise unknown_name("mode", mode, _MODES)
     by_rule = subtype in BY_RULE
     prepared = prepare(prediction, mode, finish_reason)
     if prepared.status in ("empty", "filtered"):

@@ -21,6 +21,7 @@ from memgauge.grading.typed.words import (
     TENS,
     TIMES,
     UNITS,
+    bordered,
     cardinal,
     decimal,
     word_list,
@@ -85,7 +86,8 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     start = (
         rf"(?=[-+\d{''.join(map(re.escape, signs))}]|\.\d|[^\x00-\x7f]|\s[{vulgar}]"
         rf"|(?<![^\W\d_])(?:{_MONTH}|(?:in|since|during|until|year|late|early|mid-?)\s?[12]|(?:of|by|from|to)\s[12]"
-        rf"|minus|negative|{'|'.join(map(re.escape, codes))}|an?[\s-]|{_FIRST_WORDS}|{'|'.join(_FIRST_GROUPS)}"
+        rf"|minus|negative|(?:{'|'.join(map(re.escape, codes))})(?=\s?-?[\d.{vulgar}])"
+        rf"|an?[\s-]|{_FIRST_WORDS}|{'|'.join(_FIRST_GROUPS)}"
         r"|[^\W\d_]+[-_]?\d))"
     )
     number = re.compile(
@@ -153,9 +155,11 @@ _TOLD = word_list("told_me told_us told_you told talked talking mentioned asked 
 _TOLD += word_list("posted learned")
 _BEFORE = re.compile(
     # What any alternative below can begin with: all other places are passed over at once.
-    r"(?:^|\b(?=\w)|(?=[^\w ]|\d|\sout))(?:(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
+    r"(?:^|\b(?=\w)|(?=[^\w ]|\d|\sout))(?:"
+    r"(?P<bound>\b(?:at least|at most|(?:no|not) (?:more|fewer|less) than|more than|less than|fewer than"
     r"|greater than|over|under|above|below"
-    r"|up to(?<!adds up to)(?<!add up to)(?<!adding up to)(?<!added up to)(?<!comes up to)(?<!sums up to)|nearly|almost|close to|approximately"
+    r"|up to(?<!adds up to)(?<!add up to)(?<!adding up to)(?<!added up to)(?<!comes up to)(?<!sums up to)"
+    r"|nearly|almost|close to|approximately"
     r"|approx\.?|around|roughly|circa|ca\.?|upwards? of"
     r"|in the (?:range|region|neighbou?rhood) of"
     r"|a (?:little|bit) (?:over|under)|just (?:over|under|shy of)|well over|exceed(?:s|ing)|minimum of"
@@ -178,6 +182,21 @@ _BEFORE = re.compile(
     r"|five|six|seven|eight|nine|ten)\s(?:out\s)?of\s(?:the|your|these|those|all|my)?\s?"
     r"|(?<=\w)\sout\sof\s(?:the|your|these|those|all|my)?\s?)$)"
 )
+# What a match of `_BEFORE` ends with, blanks, points and brackets apart: a sign, or one of these words.
+_LAST_WORD = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?=[\s.(]{0,4}\Z)|[~≈<>≤≥=±#][\s(]{0,3}\Z")
+_LAST_WORDS = frozenset(
+    word_list(
+        "least most than over under above below to nearly almost approximately approx around roughly circa ca of near "
+        "exceeds exceeding minimum maximum about ungefähr etwa environ presque de aproximadamente mindestens höchstens "
+        "moins menos "
+        "from previously originally formerly be counted thought said guessed assumed wrote answered not t rather "
+        "excluding except without the count counting own have just only a full as these those all really exactly "
+        "session sessions photo picture image turn step item number no game lamp day week chapter page room apartment "
+        "option duration part question case event conversation chat version level row line table figure note figures "
+        "message trip visit receipt lesson round stage phase grade gate platform bus route flight size highway unit "
+        "suite floor type model your my"
+    )
+)
 _AFTER = re.compile(
     r"\s?(?:\+(?!\s?[\d$€£¥])|or (?:so|more|less|fewer|thereabouts|higher|lower|above|over|under)\b"
     r"|-?ish\b|and (?:change|up|counting)\b|at (?:least|most)\b|plus(?=[\s.,!]*$)"
@@ -196,8 +215,11 @@ _BETWEEN = re.compile(
 _OPERATOR_AFTER = re.compile(
     r"\s{0,3}(?:\)\s?)?(?:[+×*÷]|-(?=\s)|x(?=\s)|plus\b|minus\b|times\b)\s{0,3}(?:[a-z]{3}\s?)?(?=[\d$€£¥(])"
 )
-_OPERATOR_BEFORE = re.compile(r"(?:[+×*÷]|(?<=\s)-\s|\bplus|\bminus|\btimes)\s{0,3}\(?\s?(?:[a-z]{3}\s?|[$€£¥])?$")
+_OPERATOR_BEFORE = re.compile(
+    rf"(?:\+|×|\*|÷|-(?<=\s-)\s|{bordered('plus|minus|times')})\s{{0,3}}\(?\s?(?:[a-z]{{3}}\s?|[$€£¥])?$"
+)
 _BULLET = re.compile(r"(?:^|\n)\s{0,8}[*•-]\s{1,4}$|[a-z]{3}\s-\s$")
+_SENTENCE_STOP = re.compile(r"[.!?\n;](?!\d)")
 _WEAK_ONE_AFTER = re.compile(r"\s(?:of|by|day|another|thing|that|which|who|is|was|more)\b")
 _WEAK_ONE_BEFORE = re.compile(
     r"\b(?:the|this|that|which|each|every|any|no|another|other|same|last|first|second|third|next|new|old"
@@ -382,7 +404,7 @@ def read_digits(text: str) -> tuple[Fraction, ...]:
     return (decimal(plain if not plain.startswith(".") else "0" + plain),)
 
 
-_LIST = re.compile(r"(?:^|\n)\s{0,8}(?:[-*•]\s)?\(?(\d{1,2})[.)]\s+(?=\S)")
+_LIST = re.compile(r"\n\s{0,8}(?:[-*•]\s)?\(?(\d{1,2})[.)]\s+(?=\S)")
 _INLINE = re.compile(r"\((\d{1,2})\)(?:\s(?=[a-z])|(?<=[a-z]\s\(\d\))(?=,|\s?$))|(?<![\w.,$€£¥])(\d{1,2})\)\s(?=[a-z])")
 
 
@@ -390,8 +412,7 @@ def _flag(low: str, found: list[Number]) -> None:
     """Say of each number in what sense it is meant."""
     labels = _list_labels(low)
     for i, item in enumerate(found):
-        left = low[max(0, item.begin - 42) : item.begin]
-        before = _BEFORE.search(left)
+        before = _before(low, item.begin)
         if item.begin in labels:
             item.kind = "label"
             continue
@@ -410,17 +431,30 @@ def _flag(low: str, found: list[Number]) -> None:
             item.flaw = item.flaw or "bound"
         if low[item.end : item.end + 12].lstrip(" .)*\"'").startswith("?") or _asked(low, item):
             item.flaw = "questioned"
-        if item.kind == "plain" and (
-            _OPERATOR_AFTER.match(low, item.end) or (_OPERATOR_BEFORE.search(left) and not _BULLET.search(left))
-        ):
+        if item.kind == "plain" and (_OPERATOR_AFTER.match(low, item.end) or _operated(low, item.begin)):
             item.kind = "operand"
         if i and _ranged(low, found[i - 1], item):
             item.flaw = found[i - 1].flaw = "range"
 
 
+def _before(low: str, at: int) -> re.Match[str] | None:
+    """Return what is said right before a number of the sense in which it is meant."""
+    last = _LAST_WORD.search(low, max(0, at - 24), at)
+    if last is None or (last[0] not in _LAST_WORDS and last[0][0].isalpha()):
+        return None
+    return _BEFORE.search(low[max(0, at - 42) : at])
+
+
+def _operated(low: str, at: int) -> bool:
+    """Say whether an operator stands before a number; what `_OPERATOR_BEFORE` matches is at most 15 characters long."""
+    if _OPERATOR_BEFORE.search(low, max(0, at - 16), at) is None:
+        return False
+    return _BULLET.search(low[max(0, at - 42) : at]) is None
+
+
 def _asked(low: str, item: Number) -> bool:
     """Say whether the sentence that holds the number is a question."""
-    stop = re.compile(r"[.!?\n;](?!\d)").search(low, item.end, item.end + 160)
+    stop = _SENTENCE_STOP.search(low, item.end, item.end + 160)
     return stop is not None and stop[0] == "?"
 
 
@@ -440,8 +474,9 @@ def _ranged(low: str, first: Number, second: Number) -> bool:
 def _list_labels(low: str) -> set[int]:
     """Return where the numbers of an enumeration stand: "1. ... 2. ..." at line starts, "(1) ... (2) ..." in a line."""
     labels: set[int] = set()
-    for pattern in (_LIST, _INLINE):
-        marks = [(m.start(m.lastindex or 1), int(m[m.lastindex or 1])) for m in pattern.finditer(low)]
+    # Two marks make an enumeration: two lines, or two brackets.
+    for pattern in ([_LIST] if "\n" in low else []) + ([_INLINE] if ")" in low else []):
+        marks = [(m.start(m.lastindex or 1) - 1, int(m[m.lastindex or 1])) for m in pattern.finditer(f"\n{low}")]
         for (a, x), (b, y) in itertools.pairwise(marks):
             if y == x + 1:
                 labels |= {a, b}

@@ -17,13 +17,14 @@ from memgauge.grading.typed.words import ORDINALS, UNITS
 Order = tuple[str, ...]
 
 _NOISE = re.compile(
-    rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}"
+    # What any alternative below can begin with: all other places are passed over at once.
+    rf"(?:(?=\d)|\b(?=[jfmasondpitwycr]))(?:\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:t[\d:]+z?)?|\b\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2,4}}"
     rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?)?{_MONTH}\b\.?,?\s(?:the\s)?\d{{1,2}}(?!\d)(?:st|nd|rd"
     rf"|th)?(?:,?\s\d{{4}})?"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b(?:,?\s\d{{4}})?|\b{_MONTH}\s\d{{4}}"
     rf"|\b\d{{1,2}}:\d\d(?:\s?[ap]m)?|\b\d{{4}}\b|\b\d+(?:st|nd|rd|th)\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日"
     r"|\b(?:session|photo|image|turn|step|day|week|month|year|chat|on day|place|position|rank)s?\s#?\d+\b"
-    r"|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b"
+    r"|\b\d+\s(?:days?|weeks?|months?|years?|hours?|events?|items?)\b)"
 )
 _GLUED = re.compile(r"(?<![\w.,$€£/:-])((?:\d\.?){2,9}(?![\d%])|[A-J]{2,9}|(?:^|(?<=\n))[a-j]{2,9})(?![\w%])")
 _ITEM = r"(?:\(\s?{0}\s?\)|\[\s?{0}\s?\]|#?{0}(?![\w]))"
@@ -128,7 +129,7 @@ def _plain(prepared: Prepared, size: int) -> str:
         if [m[1] for m in marks] == [str(n + 1) for n in range(size)]:  # "1) 3 2) 1 3) 2"
             for match in marks:
                 text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
-    if any(c in _CIRCLED for c in text):
+    if not text.isascii() and any(c in _CIRCLED for c in text):
         text = "".join(_CIRCLED.get(c, c) for c in text)
     return text
 
@@ -310,10 +311,18 @@ def _label(gold: Order) -> str:
     return r"(\d{1,3})" if gold[0].isdigit() else r"([A-Ja-j])"
 
 
+@cache
+def _item(label: str) -> re.Pattern[str]:
+    return re.compile(_ITEM.format(label))
+
+
+_BETWEEN = re.compile(_GAP)
+
+
 def _tuples(text: str, part: Span, gold: Order) -> list[tuple[Order, Span]]:
     """Return the runs of at least two items with nothing but separators between them."""
-    item = re.compile(_ITEM.format(_label(gold)).replace("(?![\\w])", "(?![\\w])"))
-    gap = re.compile(_GAP)
+    item = _item(_label(gold))
+    folded = text.lower()
     runs: list[tuple[Order, Span]] = []
     current: list[str] = []
     begin = end = -1
@@ -323,7 +332,7 @@ def _tuples(text: str, part: Span, gold: Order) -> list[tuple[Order, Span]]:
             continue
         if match.start() and (text[match.start() - 1].isalnum() or text[match.start() - 1] in "$€£."):
             continue
-        if current and gap.fullmatch(text.lower(), end, match.start()) and "\n\n" not in text[end : match.start()]:
+        if current and _BETWEEN.fullmatch(folded, end, match.start()) and "\n\n" not in text[end : match.start()]:
             current.append(label)
         else:
             if len(current) > 1:

@@ -81,6 +81,7 @@ _MARK = re.compile(
     r"\*\*+|__+(?=\S)|(?<=\S)__+|`+|(?:^|(?<=\n))[ \t]{0,8}#{1,6}[ \t]|(?<!\S)\*(?=\S)|(?<=\S)\*(?!\S)", re.M
 )
 _ITALIC = re.compile(r"(?<![\w_])_(?=[^\s_])|(?<=[^\s_])_(?![\w_])")
+_SAYS = re.compile(r"[^\W_]|[^\x00-\x7f]")
 _FILTERED = re.compile(
     r"[\s\[<(]*(?:content[ _-]?filter(?:ed)?|(?:response|output|content|answer|message|text)s?"
     r"(?: (?:was|has been|is|were))? (?:filtered|blocked|removed|withheld|redacted)"
@@ -115,7 +116,7 @@ def prepare(raw: str, mode: Mode = "strict", finish_reason: str | None = None) -
     if _words(raw, begin, end) > WORD_LIMIT:
         return Prepared("too_long")
     prepared = _clean(raw, begin, end)
-    if not any(c.isalnum() or not c.isascii() for c in prepared.text) and not prepared.text.strip(" \n\t.?!-"):
+    if _SAYS.search(prepared.text) is None and not prepared.text.strip(" \n\t.?!-"):
         return Prepared("empty")
     if _FILTERED.fullmatch(prepared.text):
         return Prepared("filtered")
@@ -148,13 +149,18 @@ def answer_span(raw: str, mode: Mode = "strict") -> Span | None:
 
 def _has_content(raw: str, begin: int, end: int) -> bool:
     piece = raw[begin : min(end, begin + 100_000)]
+    first = piece.lstrip()[:1]
+    if first and first not in "<[uUhH":
+        return True  # every end and token begins with "<", "[" or, after line ends, with "User" or "Human"
     return bool(_TOKEN.sub("", _END.sub("", piece)).strip()) or end - begin > 100_000
 
 
 def _words(raw: str, begin: int, end: int) -> int:
-    """Count words up to the first that is over the limit."""
+    """Count words, or more than there are where even those are within the limit; any count over it is over it."""
     if end - begin > WORD_LIMIT * _LONG_WORD:
         return WORD_LIMIT + 1
+    if end - begin <= WORD_LIMIT:
+        return end - begin  # no word counts for more than its characters
     return sum(1 + len(word) // (_LONG_WORD * 4) for word in raw[begin:end].split())
 
 
@@ -238,12 +244,14 @@ def _strip_marks(edit: _Editor) -> None:
     text = edit.text
     if not text.isascii():
         edit.sub(_HIDDEN)
-    speaker = _SPEAKER.match(edit.text)
+    speaker = _SPEAKER.match(edit.text) if ":" in edit.text else None
     if speaker is not None:
         edit.sub(re.compile(re.escape(speaker[0])), lambda m: " " if m.start() == 0 else m[0])
     if "<" in text or "[" in text or "\n" in text:
         lead = len(edit.text) - len(_TOKEN.sub("", edit.text).lstrip()) if "<" in text else 0
-        stop = next((m.start() for m in _END.finditer(edit.text, lead) if edit.text[: m.start()].strip()), None)
+        # Every end holds "<", or a line end and a colon.
+        ends = _END.finditer(edit.text, lead) if "<" in text or ("\n" in text and ":" in text) else ()
+        stop = next((m.start() for m in ends if edit.text[: m.start()].strip()), None)
         if stop is not None:
             edit.text = edit.text[:stop]
             edit.index = None if edit.index is None else edit.index[:stop]
@@ -261,7 +269,7 @@ def _strip_marks(edit: _Editor) -> None:
         _macros(edit)
     if text.count("$") > 1:
         edit.sub(_MATH, lambda m: m[1])
-    if any(mark in text for mark in "*_`#"):
+    if "*" in text or "_" in text or "`" in text or "#" in text:
         edit.sub(_MARK)
     if "_" in text:
         edit.sub(_ITALIC)

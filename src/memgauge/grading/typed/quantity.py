@@ -25,6 +25,7 @@ from memgauge.grading.typed.prepare import Prepared, Span
 from memgauge.grading.typed.reading import UNREADABLE, Reading, nothing, refused
 from memgauge.grading.typed.refusal import WEAK, refusal_in
 from memgauge.grading.typed.units import Unit, unit_names
+from memgauge.grading.typed.words import bordered
 
 _MONEY = re.compile(
     r"\b(?:costs?|price[ds]?|pay|paid|paying|spend|spent|spending|fees?|money|owed?|owes|earn(?:ed)?"
@@ -34,11 +35,14 @@ _MONEY = re.compile(
 _ASKED = re.compile(r"\b(?:how many|number of|how much)\s(?:more\s|fewer\s|total\s|of\s|full\s|whole\s)?([a-z°%]+)")
 _EQUALS = re.compile(r"(?:=|\bequals?\b|→|\bmakes\b)\s{0,3}[($€£¥a-z.]{0,4}\s?$")
 _TOTAL = re.compile(
-    r"\b(?:totals?|totall?ed|totall?ing|sum|altogether|in all|combined|overall|amount(?:s|ed|ing)? to"
-    r"|c[oa]mes?(?: out)? to|coming to|adds? up to"
-    r"|adding up to|leav(?:es|ing)|left with|brings? (?:it|that|the \w+) to|bringing|making|giv(?:es|ing)"
-    r"|all told|count is|tally|remaining"
-    r"|zusammen|insgesamt|au total|en total|in totale|no total)\b"
+    "(?:"
+    + bordered(
+        r"totals?|totall?ed|totall?ing|sum|altogether|in all|combined|overall|amounts? to|amounted to|amounting to"
+        r"|c[oa]mes? to|c[oa]mes? out to|coming to|adds? up to|adding up to|leaves|leaving|left with"
+        r"|brings? it to|brings? that to|brings? the \w+ to|bringing|making|gives|giving"
+        r"|all told|count is|tally|remaining|zusammen|insgesamt|au total|en total|in totale|no total"
+    )
+    + r")\b"
 )
 _TOTAL_AFTER = re.compile(
     r"[^.!?\n\d$€£¥,;:]{0,40}?\b(?:in total|total|altogether|in all|overall|all together|combined"
@@ -60,6 +64,7 @@ _ANY = re.compile(
     r"|\bzip\b|\bfree(?: of charge)?\b|\b(?:keine?[rns]?|nichts|aucune?|rien|ningun[oa]?|ninguno|nada"
     r"|nessun[oa]?|niente|nenhum[a]?|geen)\b|没有|零"
 )
+_MAY_SAY_NONE = re.compile(rf"n't|without|没|零|{bordered('no|ne|ni[enc]|nad|free|ze|zi|kein|auc|rien|geen')}")
 _CONCESSION = re.compile(r"\b(?:though|although|while|whilst|despite|even if|albeit)\b[^.!?\n]{0,60}$")
 _HEDGED = re.compile(
     r"\b(?:probably|likely|perhaps|maybe|possibly|guess|think|believe|say|would be|estimate|assume"
@@ -217,9 +222,7 @@ def _zeros(low: str, question: str, numbers: Sequence[Number]) -> list[Number]:
         for n in numbers
         if n.kind == "zero" and (low[n.begin : n.end] != "never" or times) and not low.startswith(" else", n.end)
     ]
-    if re.search(
-        r"n't|\bno|\bne|\bfree\b|\bz[ei]|without|\bkein|\bnichts|\bauc|\brien|\bnin|\bnad|\bnie|\bgeen|没|零", low
-    ):
+    if _MAY_SAY_NONE.search(low):
         spans += [m.span() for m in _ANY.finditer(low)]
         nouns = question_words(question)
         for match in re.finditer(r"\bno\s((?:[a-z-]+\s?){1,4})", low):

@@ -97,6 +97,7 @@ class Said:
     word: bool = True
 
 
+@lru_cache(maxsize=4096)
 def polarity(text: str) -> bool | None:
     """Read a reference: True for yes, False for no, None for anything else.
 

@@ -66,7 +66,6 @@ def _write(source: Folder, beside: Path, drop: Drop) -> dict[str, Any]:
     for length in source.lengths:
         if f"dataset_{length.name}.parquet" in source.manifest["files"]:
             write_parquet(beside / f"dataset_{length.name}.jsonl", beside / f"dataset_{length.name}.parquet")
-    referenced = Photographs(source).kept_out  # photographs whose address is kept and not their bytes
     pictures, size = Pictures(source.images), 0
     photographs = source.manifest.get("photographs")
     inside = work.kept - Photographs(source).kept_out  # those that are kept by reference are not copied
@@ -75,14 +74,12 @@ def _write(source: Folder, beside: Path, drop: Drop) -> dict[str, Any]:
         for file in sorted(inside):
             path = pictures.resolve(file)
             bar.advance()
-            if file in referenced and not path.is_file():
-                continue
             if not path.is_file():
                 raise InputError(f"{path}: is missing; `memgauge histories inspect` lists broken references")
             target = beside / "images" / file
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-            size += target.stat().st_size if file not in referenced else 0
+            size += target.stat().st_size
     made = ("croissant.json", "DATASET_CARD.md", "meta.jsonl")
     for name in source.manifest["files"]:  # the subset, licences, the list of photographs
         path = source.path / name

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from memgauge.errors import InputError, MemgaugeError
-from memgauge.files import write_whole
 from memgauge.histories.building.ontology import built_in, load_ontology
 from memgauge.histories.building.ontology_files import outline, shortages, to_text
 from memgauge.histories.building.ontology_growth import expand
+from memgauge.histories.building.room import write_named
 from memgauge.histories.building.text.chat import CachedChat, CallBudget, Chat, NoReplyError, ReplyCache
 from memgauge.histories.building.text.model import EndpointChat, Options, endpoint_of, parameters
 from memgauge.histories.building.text.types import Message
@@ -85,7 +85,7 @@ def expand_file(
             f"{options.name} at {options.base_url} added nothing in {watched.requests} requests ({reasons}); try "
             f"another model. Its replies are kept in {kept.name}: remove that file to ask again"
         )
-    write_whole(out, to_text(grown.ontology))
+    write_named(out, to_text(grown.ontology))
     for part in kept.parent.glob(f"{kept.name}*"):
         part.unlink()
     return {

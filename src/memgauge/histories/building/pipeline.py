@@ -30,7 +30,7 @@ from memgauge.histories.building.pictures.album import Album, gather, gathered, 
 from memgauge.histories.building.publish import publish
 from memgauge.histories.building.question import Maker, Place
 from memgauge.histories.building.review import Reviews
-from memgauge.histories.building.room import check_room, check_writable, nearest
+from memgauge.histories.building.room import check_room, check_writable, disk_faults, nearest
 from memgauge.histories.building.selection import Selection, select
 from memgauge.histories.building.store import sweep
 from memgauge.histories.building.units import Header, drop_unanswered, read_header, unit_path
@@ -80,7 +80,7 @@ def build(
     finished = _begin(out, config, array)
     if finished is not None:
         return Outcome("built", finished, None)
-    with locked(out):
+    with locked(out), disk_faults(out):
         sweep(out)
         drop_unanswered(out / WORK / "units")
         _check_disk(out, config, array)
@@ -164,7 +164,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
+        raise InputError(f"{path}: cannot be read ({error}); choose another folder, or remove this one") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{path.parent}: holds another kind of dataset; choose another folder")
     return manifest
@@ -180,10 +180,17 @@ def _refuse_other(out: Path, there: dict[str, Any], asked: dict[str, Any]) -> No
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep other processes out of a build; the lock goes with the process."""
+    """Keep other processes out of a build; the lock goes with the process.
+
+    Raises `InputError` when no build is under way in the folder, or another process holds it.
+    """
     import fcntl
 
-    handle = os.open(out / WORK / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        handle = os.open(out / WORK / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        what = "cannot be locked" if (out / WORK).is_dir() else "no build is under way there"
+        raise InputError(f"{out}: {what} ({error.strerror or error})") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

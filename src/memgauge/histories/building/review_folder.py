@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memgauge.errors import InputError
-from memgauge.files import write_whole
 from memgauge.histories.building.config import config_from
 from memgauge.histories.building.photographs import ledger, placed
 from memgauge.histories.building.pictures.album import read_album
@@ -24,6 +23,7 @@ from memgauge.histories.building.review_items import (
     to_csv,
 )
 from memgauge.histories.building.review_page import to_html
+from memgauge.histories.building.room import write_named
 from memgauge.histories.building.selection import Selection, select
 from memgauge.histories.building.units import Header, read_body, read_header, rejected_header, unit_path
 
@@ -55,7 +55,7 @@ def export_round(
             listed = [items[item] for item in wanted]
             if listed:
                 path = out / f"round{number}-{name}.{'html' if page else 'csv'}"
-                write_whole(path, to_html(listed, folder / "images", name) if page else to_csv(listed))
+                write_named(path, to_html(listed, folder / "images", name) if page else to_csv(listed))
                 written.append((path, len(listed)))
         reviews.write(folder / WORK)
     return written

@@ -1,12 +1,16 @@
-"""Whether a folder can be written: permission and space, said before any work is done."""
+"""Whether a folder can be written: permission and space, said before any work is done, and when it ends on the way."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from memgauge.errors import InputError
+from memgauge.files import write_whole
 
 
 def nearest(path: Path) -> Path:
@@ -32,6 +36,28 @@ def check_room(out: Path, need: int, advice: str) -> None:
     free = shutil.disk_usage(nearest(out)).free
     if need > free:
         raise InputError(f"{out}: about {size(need)} are needed and the disk has {size(free)} free; {advice}")
+
+
+def write_named(path: Path, text: str) -> None:
+    """Write a file that the user named, whole or not at all. Raises `InputError` that says why it cannot be written."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
+
+
+@contextmanager
+def disk_faults(out: Path) -> Iterator[None]:
+    """Turn what a disk says that is full, was made read-only or fails while files are written into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.EFBIG):
+            raise
+        raise InputError(
+            f"{out}: cannot be written any more ({error.strerror}); make room or put it right, and the same command "
+            "goes on from there"
+        ) from error
 
 
 def size(count: float) -> str:

@@ -302,7 +302,10 @@ class FileGates:
             if not isinstance(name, str) or name not in lines.offsets:
                 return f"question {name!r:.40} is not in {lines.path.name}"
             order.append(name)
-            there = json.loads(lines.read(name))
+            try:
+                there = json.loads(lines.read(name))
+            except ValueError:
+                return f"{name}: {lines.path.name} holds no whole record of it"
             for column in _COLUMNS:
                 if raw.get(column) != there.get(column):
                     return f"{name}: another {column} than in {lines.path.name}"

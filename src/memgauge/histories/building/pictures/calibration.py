@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from memgauge.errors import InputError
-from memgauge.files import write_whole
 from memgauge.histories.building.pictures.channels import MODELS, Channels, read_channels
 from memgauge.histories.building.pictures.filter import CHANNELS, Scorer, Scores, Thresholds, calibrate
 from memgauge.histories.building.pictures.photos import RefusedPicture, open_photo
 from memgauge.histories.building.pictures.sources import Candidate, folder_source, read_rows
+from memgauge.histories.building.room import write_named
 from memgauge.progress import Progress
 
 
@@ -89,7 +89,7 @@ def _write(out: Path, channels: Channels, thresholds: Thresholds) -> None:
     folders = {name: getattr(channels, name) for name in MODELS if getattr(channels, name)}
     beside = out.absolute().parent
     document = {name: Path(os.path.relpath(folder, beside)).as_posix() for name, folder in folders.items()}
-    write_whole(out, json.dumps({**document, "thresholds": asdict(thresholds)}, indent=2) + "\n")
+    write_named(out, json.dumps({**document, "thresholds": asdict(thresholds)}, indent=2) + "\n")
 
 
 def _scored(path: Path, channels: Channels | None, models: list[Scorer]) -> Labelled:
