@@ -19,6 +19,8 @@ BLOCK = re.compile(
     r"(?P<before><!--[^>]*-->\s*\n)?```(?P<kind>python|bash)(?P<rest>[^\n]*)\n(?P<body>.*?)```", re.DOTALL
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONG = ("backbones.md", "half_life.md")
+"""Pages whose examples train or draw so much that `make test-slow` runs them."""
 
 
 def blocks(page):
@@ -29,7 +31,13 @@ def blocks(page):
             yield found["kind"], title[1] if title else None, found["body"]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(blocks(p))], ids=lambda p: p.name)
+def with_examples():
+    for page in PAGES:
+        if any(blocks(page)):
+            yield pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
+
+
+@pytest.mark.parametrize("page", with_examples())
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
