@@ -2,9 +2,10 @@
 
     python benchmarks/bench_grading.py [--count N] [--json]
 
-The answers are the labelled ones of the tests (tests/data/answers.jsonl, kind `memlens_score`) in turn: as they are,
-and each behind another sentence with a number in it, so that there is more to read and no answer is seen twice. No
-grade is kept from one answer to the next. Time is that of the processor.
+The answers are the labelled ones of the tests (tests/data/answers.jsonl, kind `memlens_score`) in turn. "as they come":
+graded as a run grades them, which keeps the grades of short answers, and here meets the same ones again and again.
+"read anew": no grade is kept. "longer": each behind another sentence with a number in it, so that none comes twice.
+Time is that of the processor.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from memgauge.grading.subtypes import infer_subtype
-from memgauge.grading.typed.grade import grade_typed
+from memgauge.grading.typed import grade
 
 CASES = Path(__file__).parents[1] / "tests" / "data" / "answers.jsonl"
 
@@ -36,9 +37,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     figures = []
-    for name, lead in (("as labelled", ""), ("behind a sentence", "I have looked at part {}.\n\n")):
+    for name, lead in (("as they come", ""), ("read anew", ""), ("longer", "I have looked at part {}.\n\n")):
         answers = [(case, lead.format(i) + case["prediction"]) for i, case in enumerate(in_turn(given.count))]
-        seconds = graded(answers)
+        seconds = graded(answers, anew=name == "read anew")
         characters = sum(len(text) for _, text in answers) / len(answers)
         figures.append({"answers": name, "n": len(answers), "mean_characters": characters, "cpu_seconds": seconds})
         if not given.json:
@@ -53,18 +54,16 @@ def in_turn(count: int) -> Iterable[dict[str, Any]]:
     return itertools.islice(itertools.cycle(labelled()), count)
 
 
-def graded(answers: list[tuple[dict[str, Any], str]]) -> float:
+def graded(answers: list[tuple[dict[str, Any], str]], *, anew: bool) -> float:
     """Grade all answers; return the seconds."""
     began = time.process_time()
     for case, text in answers:
         subtype = infer_subtype(case["question_type"], case["question"], case["reference"], case["question_subtype"])
-        grade_typed(
-            text,
-            subtype=subtype,
-            question=case["question"],
-            reference=case["reference"],
-            old_answer=case.get("old_answer"),
-        )
+        question, reference, old = case["question"], case["reference"], case.get("old_answer")
+        if anew:
+            grade._grade(text, subtype, question, reference, old, "strict", None)
+        else:
+            grade.grade_typed(text, subtype=subtype, question=question, reference=reference, old_answer=old)
     return time.process_time() - began
 
 

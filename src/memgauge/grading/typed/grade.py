@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
 from memgauge.errors import unknown_name
@@ -19,6 +20,8 @@ from memgauge.grading.typed.reading import Reading
 from memgauge.grading.typed.yesno import read_yes_no
 
 _MODES = get_args(Mode)
+_SHORT = 200
+"""Characters up to which an answer may be kept with its grade."""
 NO_ANSWER = {
     "unfinished": "an unfinished reasoning block commits to nothing",
     "too_long": "more than 500 words commit to nothing",
@@ -82,6 +85,20 @@ def grade_typed(
         raise unknown_name("subtype", subtype, SUBTYPES)
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
+    # Systems and lengths share questions, and short answers come again and again.
+    grade = _grade_short if len(prediction) <= _SHORT else _grade
+    return grade(prediction, subtype, question, reference, old_answer, mode, finish_reason)
+
+
+def _grade(
+    prediction: str,
+    subtype: str,
+    question: str,
+    reference: str,
+    old_answer: str | None,
+    mode: Mode,
+    finish_reason: str | None,
+) -> TypedGrade:
     by_rule = subtype in BY_RULE
     prepared = prepare(prediction, mode, finish_reason)
     if prepared.status in ("empty", "filtered"):
@@ -112,6 +129,9 @@ def grade_typed(
         by_rule=by_rule,
         sure=reading.sure,
     )
+
+
+_grade_short = lru_cache(2**15)(_grade)
 
 
 def _outcome(reading: Reading) -> Outcome:
