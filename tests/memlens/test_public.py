@@ -64,7 +64,7 @@ def write(path, document):
 def files(tmp_path):
     data = [record(name, kind, said) for name, (kind, said, *_) in ANSWERS.items()]
     judge = [verdict(name, score, kind[4], **flags) for name, (kind, _, score, flags, _) in ANSWERS.items()]
-    args = {"model_name_or_path": "/home/me/models/Qwen3-VL-8B", "api_key": "sk-secret", "temperature": 0.0}
+    args = {"model_name_or_path": "/data/models/Qwen3-VL-8B", "api_key": "sk-secret", "temperature": 0.0}
     results = write(tmp_path / "qwen_32k.json", {"args": args, "data": data})
     return results, write(tmp_path / "qwen_32k_judge.json", judge)
 
@@ -96,7 +96,7 @@ def test_the_run_can_be_reported_and_judged(files, tmp_path, capsys):
     assert document["files"][0]["system"] == "Qwen3-VL-8B"
     assert (document["files"][0]["length"], document["files"][0]["length_from"]) == (32768, "the file's name")
     assert "sk-secret" not in json.dumps(document) + (out / "run.json").read_text()
-    assert "/home/me" not in document["files"][0]["system"]
+    assert "/data" not in document["files"][0]["system"]
     rows = {row["episode"]: row for row in load_responses(out).to_dicts()}
     assert len(rows) == len(ANSWERS)
     assert (rows["q_null"]["outcome"], rows["q_null"]["correct"]) == ("model_error", None)

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
-from urllib.parse import urlsplit
 
 from memgauge.errors import InputError, RunStoppedError
 from memgauge.systems.models.bodies import Body, ByteBudget
-from memgauge.systems.models.faults import Fault, Refused, quoted, read_response
+from memgauge.systems.models.faults import Fault, Refused, read_response
 from memgauge.systems.models.retrying import Patience, backoff
 from memgauge.systems.models.spending import Spending
+from memgauge.systems.models.wire import checked_url, connection_fault, without_secret
 
 if TYPE_CHECKING:
     import httpx2
@@ -102,7 +102,7 @@ class Endpoint:
         concurrency: int | None = None,
         max_inflight: int = 512 * 2**20,
     ) -> None:
-        self.base_url = _checked_url(base_url)
+        self.base_url = checked_url(base_url)
         if key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key_env):
             raise InputError(
                 "api_key_env is no name of an environment variable: it names the one that holds the key, and does not "
@@ -235,22 +235,11 @@ class Endpoint:
         except openai.APIStatusError as error:
             response = error.response
         except openai.APIConnectionError as error:
-            return self._connection_fault(error)
+            return connection_fault(error, self._secret)
         except _ReplyTooLargeError:
             return Fault(f"its reply is larger than {MAX_REPLY // 2**20} MiB", "request")
-        data = response.content
-        if self._secret:
-            data = data.replace(self._secret, b"***")
+        data = without_secret(response.content, self._secret)
         return read_response(response.status_code, response.headers, data, read)
-
-    def _connection_fault(self, error: openai.APIConnectionError) -> Fault:
-        import httpx2
-
-        cause = error.__cause__ or error
-        said = self._clean(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return Fault(f"cannot connect ({said})", "setup")
-        return Fault(f"the connection broke ({said})")
 
     def _hint(self, fault: Fault) -> str:
         if "HTTP 401" in fault.said or "HTTP 403" in fault.said:
@@ -292,9 +281,6 @@ class Endpoint:
             except TimeoutError:
                 return
             self._go_on()
-
-    def _clean(self, text: str) -> str:
-        return quoted(text.encode("utf-8", "replace").replace(self._secret, b"***") if self._secret else text.encode())
 
     def _open(self) -> _Open:
         """Return the client of the running event loop."""
@@ -367,23 +353,3 @@ async def _bound_reply(response: httpx2.Response) -> None:
             await inner.aclose()
 
     response.stream = Bounded()
-
-
-def _checked_url(text: str) -> str:
-    """Return the base address; raises `InputError` that says what is wrong with it."""
-    text = text.strip().rstrip("/")
-    for ending in ("/chat/completions", "/embeddings"):
-        text = text.removesuffix(ending)
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise InputError("base_url must be an address such as http://127.0.0.1:8000/v1")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InputError(
-            "base_url holds a user name, a query or a fragment, which would be kept in run.json; give the plain "
-            "address, and the key by api_key_env"
-        )
-    return text

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from memgauge.errors import InputError, MemgaugeError
 from memgauge.histories.building.text.chat import ChatFailedError, NoReplyError
 from memgauge.histories.building.text.types import Message
-from memgauge.systems.models.faults import Fault, Refused, quoted, read_response
+from memgauge.systems.models.faults import Fault, Refused, read_response
 from memgauge.systems.models.replies import Reply, read_chat
 from memgauge.systems.models.retrying import LONGEST_WAIT, backoff
+from memgauge.systems.models.wire import checked_url, connection_fault, without_secret
 
 if TYPE_CHECKING:
     import httpx2
@@ -164,23 +164,11 @@ class Endpoint:
         except openai.APITimeoutError:
             return Fault(f"no answer within {self.timeout_s:g} s")
         except openai.APIConnectionError as error:
-            return self._connection_fault(error)
+            return connection_fault(error, self._secret)
         except _ReplyTooLargeError:
             return Fault(f"its reply is larger than {MAX_REPLY >> 20} MiB", "request")
-        data = response.content
-        if self._secret:
-            data = data.replace(self._secret, b"***")
+        data = without_secret(response.content, self._secret)
         return read_response(response.status_code, response.headers, data, read_chat)
-
-    def _connection_fault(self, error: openai.APIConnectionError) -> Fault:
-        import httpx2
-
-        cause = error.__cause__ or error
-        said = (f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__).encode("utf-8", "replace")
-        text = quoted(said.replace(self._secret, b"***") if self._secret else said)
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-            return Fault(f"cannot connect ({text})", "setup")
-        return Fault(f"the connection broke ({text})")
 
 
 def _client(base_url: str, key: str, timeout_s: float, ends: Callable[[], float]) -> openai.OpenAI:
@@ -247,23 +235,6 @@ def kind_of(outcome: Fault | Refused) -> str:
         if said.startswith(start):
             return kind
     return "other"
-
-
-def checked_url(text: str) -> str:
-    """Return the base address. Raises `InputError` that says what is wrong with it."""
-    text = text.strip().rstrip("/").removesuffix("/chat/completions")
-    try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise InputError(f"base_url={text!r}: must be an address such as http://127.0.0.1:8000/v1")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InputError(
-            "base_url holds a user name, a query or a fragment; give the plain address, the key by api_key_env"
-        )
-    return text
 
 
 def request_of(model: str, parameters: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any
 
 from memgauge.errors import InputError, unknown_name
 from memgauge.histories.building.text.chat import CachedChat, CallBudget, ChatFailedError, ReplyCache
-from memgauge.histories.building.text.endpoint import DEFAULT_KEY_ENV, Endpoint, Note, checked_url, request_of, silent
+from memgauge.histories.building.text.endpoint import DEFAULT_KEY_ENV, Endpoint, Note, request_of, silent
 from memgauge.histories.building.text.judges import Judge, LLMJudge, RuleJudge
 from memgauge.histories.building.text.log import AttemptLog
 from memgauge.histories.building.text.model_text import without_thoughts
 from memgauge.histories.building.text.model_writer import ModelWriter
 from memgauge.histories.building.text.prompts import version
 from memgauge.histories.building.text.types import Message
+from memgauge.systems.models.wire import checked_url
 
 RULES = "rules"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
